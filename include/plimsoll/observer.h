@@ -1,0 +1,52 @@
+// observer: what a run tells to whoever listens (progress, logs, a caller's own code).
+//   Calls come from the thread that called Train, between updates only. A listener must not allocate in Step when the
+//   run's flat memory is to be kept; the library itself makes no copy of what it passes.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace plimsoll {
+
+struct Plan;
+
+struct StepReport {
+  int64_t epoch = 0;             // from 1
+  int64_t epochs = 0;
+  int64_t step_in_epoch = 0;     // updates done in this epoch
+  int64_t steps_per_epoch = 0;
+  int64_t update = 0;            // updates done in all
+  double loss = 0.0;             // mean over the epoch so far
+  double accuracy = -1.0;        // classify: mean over the epoch so far; else negative
+  double step_ms = 0.0;          // of this update
+  int64_t resident_bytes = 0;    // measured
+  int64_t budget_bytes = 0;
+};
+
+struct Score {
+  double loss = 0.0;
+  double accuracy = -1.0;  // classify only; else negative
+  int64_t items = 0;       // targets that were counted
+};
+
+struct EpochReport {
+  int64_t epoch = 0;
+  int64_t epochs = 0;
+  int64_t updates = 0;      // in all
+  double seconds = 0.0;     // of this epoch, validation included
+  Score train;
+  bool has_valid = false;
+  Score valid;
+  int64_t peak_bytes = 0;   // VmHWM
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void Planned(const Plan&) {}
+  virtual void Message(std::string_view) {}  // one line of plain text that the user should see
+  virtual void Step(const StepReport&) {}
+  virtual void Epoch(const EpochReport&) {}
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,102 @@
+// options: everything that can be asked of Plimsoll, with defaults. Start reading here.
+//   A Job is what the user asked for: task, data, model, training, budget. It is read from TOML or JSON
+//   (ReadJob) or filled in by a program. Names and defaults are Keras's where Keras has one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "plimsoll/status.h"
+
+namespace plimsoll {
+
+enum class Task { Classify, Regress };
+enum class Activation { Linear, Relu, Tanh, Sigmoid, Softmax };
+enum class PoolingMode { Last, Mean, Max };
+
+// Where samples come from. A path ending in .npz holds `x`, `y` and optionally `lengths`; a .npy path is `x` alone
+// and needs `targets` (and `lengths` where rows end early). "generate:adding?steps=200&samples=10000" makes its own.
+struct DataOptions {
+  std::string train;
+  std::string targets;       // .npy of y, beside a .npy train file
+  std::string lengths;       // .npy of lengths, beside a .npy train file
+  std::string valid_file;    // the same forms as `train`; empty: none
+  double valid_share = 0.0;  // share of `train` kept for validation, chosen by a stable hash of the sample number
+  int64_t vocabulary = 0;    // ids lie in [0, vocabulary); 0: the first Embedding's input_dim
+};
+
+struct EmbeddingOptions {
+  int64_t input_dim = 0;    // number of ids; 0: taken from the data's vocabulary
+  int64_t output_dim = 64;
+};
+struct LSTMOptions {
+  int64_t units = 128;
+  std::optional<bool> return_sequences;  // unset: as the next layer and the targets need it
+};
+struct PoolingOptions {
+  PoolingMode mode = PoolingMode::Last;
+};
+struct DenseOptions {
+  int64_t units = 0;  // 0: the width that the task asks for (the last layer only)
+  Activation activation = Activation::Linear;
+};
+struct DropoutOptions {
+  double rate = 0.5;  // share of inputs set to zero while training; the mask is generated again, never stored
+};
+
+using LayerKind = std::variant<EmbeddingOptions, LSTMOptions, PoolingOptions, DenseOptions, DropoutOptions>;
+struct LayerOptions {
+  std::string name;  // empty: the type in lower case with a counter (lstm, lstm_1)
+  LayerKind kind;
+};
+
+enum class OptimizerKind { Adam };
+struct TrainOptions {
+  int64_t batch_size = 32;     // sequences one update covers
+  int64_t epochs = 1;
+  int64_t max_steps = 0;       // updates; 0: no limit
+  OptimizerKind optimizer = OptimizerKind::Adam;
+  double learning_rate = 1e-3;
+  double beta_1 = 0.9;
+  double beta_2 = 0.999;
+  double epsilon = 1e-7;
+  double clip_norm = 0.0;      // global norm of the whole batch's gradient; 0: off
+  bool shuffle = true;
+  uint64_t seed = 1;
+  int64_t threads = 0;         // 0: all cores
+};
+
+struct MemoryOptions {
+  std::string budget = "auto";  // bytes, 256MB, 512MiB, 80%, auto
+};
+
+struct Job {
+  Task task = Task::Classify;
+  DataOptions data;
+  std::vector<LayerOptions> layers;
+  TrainOptions train;
+  MemoryOptions memory;
+  std::string init_from;  // a model folder whose weights are the start; empty: fresh weights
+};
+
+// One key = value from the command line ("train.epochs", "5"); the value is read as TOML, else taken as text.
+struct JobOverride {
+  std::string key;
+  std::string value;
+};
+
+// Reads a job file (.toml or .json by content), then applies the overrides. With an empty path the job is made of
+// defaults and overrides alone. Unknown keys, wrong types and values out of range are refused with file, line and key.
+Result<Job> ReadJob(const std::string& path, const std::vector<JobOverride>& overrides);
+
+// The complete job as TOML, defaults included; ReadJob of it gives the same job.
+std::string JobAsToml(const Job& job);
+
+// Checks a memory text of the user's: "256MB" and the like. "auto" and "80%" need the machine and pass.
+Status CheckMemoryText(const std::string& text);
+
+}  // namespace plimsoll

@@ -1,0 +1,98 @@
+// trainer: what can be done with a Job. The command-line program is built on this header alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plimsoll/observer.h"
+#include "plimsoll/options.h"
+#include "plimsoll/plan.h"
+#include "plimsoll/status.h"
+
+namespace plimsoll {
+
+struct RunOptions {
+  std::string out;               // run folder; must not exist, parents must. Empty: nothing is written
+  Observer* observer = nullptr;  // not owned
+};
+
+struct RunResult {
+  Plan plan;
+  Score first;  // before training, on the validation data, else on the first 1024 training samples
+  Score last;   // the same after training
+  int64_t updates = 0;
+  int64_t epochs = 0;
+  double seconds = 0.0;
+  int64_t peak_bytes = 0;  // VmHWM of the process
+  std::string model_folder;
+};
+Result<RunResult> Train(const Job& job, const RunOptions& options);
+
+// Plans without training. The process base is measured by doing the same start-up as Train.
+Result<Plan> MakePlan(const Job& job);
+
+// Scores a trained model (a run or model folder) on the job's data or on `data_file`.
+struct EvaluateRequest {
+  std::string model;      // run folder or model folder
+  std::string data_file;  // empty: the data of the model's job, validation part where there is one
+  std::string targets;    // beside a .npy data file
+  std::string lengths;
+  std::string memory;     // empty: the job's own
+  int64_t threads = 0;    // 0: the job's own
+};
+struct EvaluateResult {
+  Score score;
+  int64_t samples = 0;
+  Plan plan;
+  int64_t peak_bytes = 0;
+};
+Result<EvaluateResult> Evaluate(const EvaluateRequest& request);
+
+// One training step of the job under its plan, against plain loops in double precision.
+struct TensorDifference {
+  std::string tensor;
+  int64_t elements = 0;
+  double max_abs = 0.0;     // largest absolute difference
+  double relative = 0.0;    // norm of the difference over norm of the reference
+  double allowed = 0.0;     // bound on `relative`
+  bool ok = false;
+};
+struct VerifyReport {
+  std::vector<TensorDifference> tensors;  // loss, outputs, every gradient
+  bool same_bits = false;                 // threads and schedules gave the same gradient bytes
+  int64_t row_steps = 0;                  // what was compared
+  bool ok = false;
+};
+Result<VerifyReport> Verify(const Job& job);
+
+struct LayerSummary {
+  std::string name;
+  std::string description;  // "LSTM(units=128)"
+  std::string output;       // "(rows, steps, 128)"
+  int64_t parameters = 0;
+  int64_t weight_bytes = 0;         // as stored
+  int64_t tape_bytes_per_row_step = 0;
+};
+struct ModelSummary {
+  std::vector<LayerSummary> layers;
+  int64_t parameters = 0;
+};
+Result<ModelSummary> Summarize(const Job& job);
+
+struct MachineReport {
+  std::string cpu;
+  std::vector<std::string> features;
+  int64_t cores = 0;
+  int64_t memory_bytes = 0;
+  int64_t available_bytes = 0;
+  int64_t limit_bytes = 0;  // of the container; 0: none
+  std::string limit_source;
+  std::string product_backend;    // "libxsmm (AVX2)" or "Highway (AVX2)"
+  std::string pointwise_target;   // Highway's choice
+  std::vector<std::pair<std::string, std::string>> libraries;
+  int64_t peak_bytes = 0;
+};
+MachineReport Doctor();
+
+}  // namespace plimsoll

@@ -1,0 +1,54 @@
+// spec: the model that a job asks for, as a graph of layers with every width known.
+//   in:    the job's layer list, what the data look like
+//   out:   nodes in the order of calculation; anything left open in the job (the head's width, the vocabulary,
+//          return_sequences) is decided here, and what does not fit is refused with the layer's name
+// Canonical tensors of a node (files, reference and tests know weights by these):
+//   Embedding  NAME.weight [input_dim, output_dim]
+//   LSTM       NAME.weight_ih [4 units, inputs], NAME.weight_hh [4 units, units], NAME.bias [4 units]; row blocks i, f, g, o
+//   Dense      NAME.weight [units, inputs], NAME.bias [units]
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/samples.h"
+#include "plimsoll/options.h"
+#include "plimsoll/status.h"
+
+namespace plimsoll {
+
+enum class Loss { SparseCategoricalCrossentropy, MeanSquaredError };
+
+struct Node {
+  std::string name;
+  LayerKind kind;           // resolved: no zero widths are left
+  std::vector<int> inputs;  // node numbers; kModelInput is the batch itself
+  int64_t in_width = 0;     // ids: 1
+  int64_t width = 0;        // of the output
+  bool per_step = true;     // the output has one row a step; false behind a pooling layer: one row a sample
+};
+inline constexpr int kModelInput = -1;
+
+struct Spec {
+  bool id_input = false;
+  int64_t input_width = 1;   // features a step; 1 for ids
+  int64_t vocabulary = 0;    // with id_input
+  std::vector<Node> nodes;   // a node's inputs come before it
+  bool per_step_targets = false;
+  Loss loss = Loss::SparseCategoricalCrossentropy;
+  int64_t output_width = 1;  // classes, or values a target
+};
+
+// A recurrent layer that returns only its last state becomes the layer and a Pooling node "NAME_last" behind it.
+// For classify the last Dense gives logits: its activation may be linear or softmax, and the loss applies the softmax.
+Result<Spec> MakeSpec(const Job& job, const SampleShape& shape);
+
+struct TensorShape {
+  std::string name;
+  std::vector<int64_t> shape;
+};
+// The canonical tensors of the model in node order.
+std::vector<TensorShape> CanonicalTensors(const Spec& spec);
+
+}  // namespace plimsoll
