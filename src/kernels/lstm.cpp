@@ -5,45 +5,20 @@
 #include <cstring>
 
 #include "kernels/lstm_cell.h"
+#include "kernels/pointwise.h"
+#include "kernels/tiles.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr int kSumRows = 128;    // most rows of one weight-gradient call; a power of two
-constexpr int kSumTiles = 8;     // 128, 64, ... 1
 constexpr int64_t kFewRows = 8;  // fewer rows a thread: the projection is cut over row-steps instead of rows
-
-int64_t TailColumns(int64_t width) {  // of the last tile of 32 columns, in whole vectors
-  const int64_t tail = width % kPanelColumns;
-  return tail == 0 ? kPanelColumns : (tail + 7) / 8 * 8;
-}
-
-int AddSumTiles(ProductSet& set, TileShape shape) {
-  int first = -1;
-  for (int rows = kSumRows; rows >= 1; rows /= 2) {
-    shape.k = rows;
-    const int number = set.Add(shape);
-    if (first < 0) first = number;
-  }
-  return first;
-}
-
-// Splits [0, rows) into even tiles of at most kTileRows.
-template <typename Function>
-void ForTiles(int64_t rows, const Function& function) {
-  const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
-  for (int64_t tile = 0; tile < tiles; ++tile) {
-    const int64_t begin = rows * tile / tiles, end = rows * (tile + 1) / tiles;
-    function(begin, end - begin);
-  }
-}
 
 // gates of row-steps [begin, begin + count) = bias + x Wx.
 void Project(float* gates, const float* x, LstmWeights weights, int64_t begin, int64_t count, int64_t block_rows,
              const LstmShape& shape, const LstmTiles& tiles, int64_t panel) {
   ForTiles(count, [&](int64_t row, int64_t n) {
     float* out = gates + (panel * block_rows + begin + row) * kPanelColumns;
-    panel_fill(out, weights.bias + panel * kPanelColumns, n);
+    fill_rows(out, weights.bias + panel * kPanelColumns, n, kPanelColumns, kPanelColumns);
     (*tiles.set)[tiles.project + static_cast<int>(n) - 1](out, x + (begin + row) * shape.input_stride,
                                                           weights.input + panel * shape.inputs * kPanelColumns);
   });
@@ -65,30 +40,6 @@ void Back(float* d, int64_t d_stride, const float* delta, int64_t begin, int64_t
   }
 }
 
-// One panel of the gradient += delta^T rows, over `count` rows.
-void SumRows(float* out, const float* delta, const float* rows, int64_t stride, int64_t count, int first_tile,
-             const ProductSet& set) {
-  int tile = 0;
-  for (int step = kSumRows; count > 0; step /= 2, ++tile) {
-    while (count >= step) {
-      set[first_tile + tile](out, rows, delta);
-      delta += step * kPanelColumns;
-      rows += step * stride;
-      count -= step;
-    }
-  }
-}
-
-void TransposeTile(float* out, const float* panel, int64_t first_row, int64_t rows) {
-  // panel rows first_row .. +32 (zeros beyond `rows`) become columns.
-  for (int64_t m = 0; m < kPanelColumns; ++m) {
-    const int64_t row = first_row + m;
-    for (int64_t column = 0; column < kPanelColumns; ++column) {
-      out[column * kPanelColumns + m] = row < rows ? panel[row * kPanelColumns + column] : 0.0f;
-    }
-  }
-}
-
 }  // namespace
 
 LstmTiles AddLstmTiles(ProductSet& set, const LstmShape& shape) {
@@ -101,19 +52,19 @@ LstmTiles AddLstmTiles(ProductSet& set, const LstmShape& shape) {
   project.ldb = input_stride;
   recur.k = units;
   recur.ldb = stride;
-  tiles.project = set.AddHeights(project, kTileRows);
-  tiles.recur = set.AddHeights(recur, kTileRows);
+  tiles.project = set.AddHeights(project);
+  tiles.recur = set.AddHeights(recur);
 
   TileShape back{.m = kPanelColumns, .k = kPanelColumns, .lda = kPanelColumns, .ldb = kPanelColumns, .ldc = stride, .batch = true};
-  tiles.back_units = set.AddHeights(back, kTileRows);
-  back.m = static_cast<int32_t>(TailColumns(units));
-  tiles.back_units_tail = set.AddHeights(back, kTileRows);
+  tiles.back_units = set.AddHeights(back);
+  back.m = TailColumns(units);
+  tiles.back_units_tail = set.AddHeights(back);
   if (shape.input_gradient) {
     back.ldc = static_cast<int32_t>(ActivationStride(inputs));
     back.m = kPanelColumns;
-    tiles.back_inputs = set.AddHeights(back, kTileRows);
-    back.m = static_cast<int32_t>(TailColumns(inputs));
-    tiles.back_inputs_tail = set.AddHeights(back, kTileRows);
+    tiles.back_inputs = set.AddHeights(back);
+    back.m = TailColumns(inputs);
+    tiles.back_inputs_tail = set.AddHeights(back);
   }
 
   TileShape sum{.m = kPanelColumns, .n = inputs, .lda = kPanelColumns, .ldb = input_stride, .ldc = kPanelColumns, .add = true,
@@ -135,11 +86,11 @@ void lstm_transpose(LstmTransposed out, LstmWeights weights, const LstmShape& sh
     for (int64_t panel = share.begin; panel < share.end; ++panel) {
       for (int64_t q = 0; q < unit_tiles; ++q) {
         TransposeTile(out.recurrent + (q * panels + panel) * kTile, weights.recurrent + panel * shape.units * kPanelColumns,
-                      q * kPanelColumns, shape.units);
+                      q * kPanelColumns, shape.units, kPanelColumns);
       }
       for (int64_t q = 0; q < input_tiles; ++q) {
         TransposeTile(out.input + (q * panels + panel) * kTile, weights.input + panel * shape.inputs * kPanelColumns,
-                      q * kPanelColumns, shape.inputs);
+                      q * kPanelColumns, shape.inputs, kPanelColumns);
       }
     }
   });
@@ -262,8 +213,8 @@ void lstm_block_gradient(LstmWeights d_weights, const float* delta, const float*
     const Share share = ShareOf(shape.panels(), part, pool.size());
     for (int64_t panel = share.begin; panel < share.end; ++panel) {
       const float* panel_delta = delta + panel * row_steps * kPanelColumns;
-      panel_row_sum(d_weights.bias + panel * kPanelColumns, panel_delta, row_steps);
-      SumRows(d_weights.input + panel * shape.inputs * kPanelColumns, panel_delta, x, shape.input_stride, row_steps,
+      add_rows(d_weights.bias + panel * kPanelColumns, panel_delta, row_steps, kPanelColumns, kPanelColumns);
+      SumRows(d_weights.input + panel * shape.inputs * kPanelColumns, panel_delta, kPanelColumns, x, shape.input_stride, row_steps,
               tiles.sum_inputs, *tiles.set);
       // Pairs (h(t-1), delta(t)): the first rows[t] of the rows[t-1] rows before. Where no row stops, the pairs of
       // following steps lie together and go in one stretch.
@@ -274,7 +225,7 @@ void lstm_block_gradient(LstmWeights d_weights, const float* delta, const float*
         if (step == 0 || block.rows[step - 1] == block.rows[step]) {
           while (end < block.steps && block.rows[end] == block.rows[step]) ++end;
         }
-        SumRows(d_recurrent, panel_delta + block.first[step] * kPanelColumns, before, stride,
+        SumRows(d_recurrent, panel_delta + block.first[step] * kPanelColumns, kPanelColumns, before, stride,
                 block.first[end] - block.first[step], tiles.sum_units, *tiles.set);
         step = end;
       }

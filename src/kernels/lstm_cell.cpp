@@ -96,25 +96,6 @@ void CellBackward(float* HWY_RESTRICT gates, float* HWY_RESTRICT d_c, const floa
   }
 }
 
-void PanelRowSum(float* HWY_RESTRICT sum, const float* HWY_RESTRICT delta, int64_t n) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t m = 0; m < kColumns; m += lanes) {
-    Vector total = hn::LoadU(d, sum + m);
-    for (int64_t row = 0; row < n; ++row) total = hn::Add(total, hn::LoadU(d, delta + row * kColumns + m));
-    hn::StoreU(total, d, sum + m);
-  }
-}
-
-void PanelFill(float* HWY_RESTRICT out, const float* HWY_RESTRICT bias, int64_t n) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t m = 0; m < kColumns; m += lanes) {
-    const Vector value = hn::LoadU(d, bias + m);
-    for (int64_t row = 0; row < n; ++row) hn::StoreU(value, d, out + row * kColumns + m);
-  }
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace plimsoll
 HWY_AFTER_NAMESPACE();
@@ -125,8 +106,6 @@ HWY_EXPORT(CellForward);
 HWY_EXPORT(CellReplay);
 HWY_EXPORT(CellRescan);
 HWY_EXPORT(CellBackward);
-HWY_EXPORT(PanelRowSum);
-HWY_EXPORT(PanelFill);
 
 void lstm_cell_forward(float* gates, float* c, float* h, int64_t n, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(CellForward)(gates, c, h, n, stride);
@@ -141,8 +120,6 @@ void lstm_cell_backward(float* gates, float* d_c, const float* d_h, const float*
                         int64_t n, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(CellBackward)(gates, d_c, d_h, d_out, c, c_before, n, stride);
 }
-void panel_row_sum(float* sum, const float* delta, int64_t n) { HWY_DYNAMIC_DISPATCH(PanelRowSum)(sum, delta, n); }
-void panel_fill(float* out, const float* bias, int64_t n) { HWY_DYNAMIC_DISPATCH(PanelFill)(out, bias, n); }
 
 }  // namespace plimsoll
 #endif

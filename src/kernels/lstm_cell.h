@@ -14,9 +14,5 @@ void lstm_cell_rescan(float* c, const float* c_before, const float* gates, int64
 // gates: in i, f, g, o, out delta of the sums. d_c: in from t+1, out for t-1. d_h: from t+1, added to d_out.
 void lstm_cell_backward(float* gates, float* d_c, const float* d_h, const float* d_out, const float* c, const float* c_before,
                         int64_t n, int64_t stride);
-// sum += the rows of delta, ascending. delta: [n][32], sum: [32].
-void panel_row_sum(float* sum, const float* delta, int64_t n);
-// Every row of out = bias. out: [n][32].
-void panel_fill(float* out, const float* bias, int64_t n);
 
 }  // namespace plimsoll

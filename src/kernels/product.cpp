@@ -70,32 +70,23 @@ ProductSet::~ProductSet() {
   if (code_ != nullptr) munmap(code_, static_cast<size_t>(mapped_bytes_));
 }
 
-int ProductSet::Add(const TileShape& shape) {
+int ProductSet::AddNew(const TileShape& shape) {
   PLIMSOLL_CHECK(code_ == nullptr, "tiles are added before they are compiled");
   PLIMSOLL_CHECK(shape.m % 8 == 0 && shape.m > 0 && shape.n > 0 && shape.k > 0, "a tile needs whole vectors of columns");
-  const auto found = std::find_if(tiles_.begin(), tiles_.end(), [&](const Tile& tile) { return tile.shape_ == shape; });
-  if (found != tiles_.end()) return static_cast<int>(found - tiles_.begin());
   tiles_.emplace_back().shape_ = shape;
   return static_cast<int>(tiles_.size()) - 1;
 }
 
-int ProductSet::AddHeights(TileShape shape, int most_rows) {
+int ProductSet::AddHeights(TileShape shape) {
   shape.n = 1;
-  const auto present = [&](size_t at) {
-    for (int n = 1; n <= most_rows; ++n, ++at) {
-      shape.n = n;
-      if (at >= tiles_.size() || !(tiles_[at].shape_ == shape)) return false;
-    }
-    return true;
-  };
   for (size_t at = 0; at < tiles_.size(); ++at) {
-    if (present(at)) return static_cast<int>(at);
+    // Only families begin with a height of one and go on to two.
+    TileShape second = shape;
+    second.n = 2;
+    if (tiles_[at].shape_ == shape && at + 1 < tiles_.size() && tiles_[at + 1].shape_ == second) return static_cast<int>(at);
   }
-  const int first = static_cast<int>(tiles_.size());
-  for (int n = 1; n <= most_rows; ++n) {
-    shape.n = n;
-    tiles_.emplace_back().shape_ = shape;
-  }
+  const int first = AddNew(shape);
+  for (shape.n = 2; shape.n <= kTileRows; ++shape.n) AddNew(shape);
   return first;
 }
 

@@ -51,10 +51,10 @@ class ProductSet {
   ProductSet(const ProductSet&) = delete;
   ProductSet& operator=(const ProductSet&) = delete;
 
-  // The tile's number; the same shape gets the same number.
-  int Add(const TileShape& shape);
-  // Tiles of n = 1 .. most rows in a row; returns the number of the one with n = 1.
-  int AddHeights(TileShape shape, int most_rows);
+  // Adds a tile and returns its number; numbers follow each other.
+  int AddNew(const TileShape& shape);
+  // Tiles of n = 1 .. kTileRows; returns the number of the one with n = 1. A family that is there already is shared.
+  int AddHeights(TileShape shape);
 
   // Writes the code, makes it executable and compares one tile of each kind with plain loops. Portable when `wanted` says
   // so, when the machine has no AVX2 and FMA, or when executable memory is refused.
