@@ -22,6 +22,11 @@ class OwnerMemory {
     if (places_.size() <= static_cast<size_t>(need.key)) places_.resize(static_cast<size_t>(need.key) + 1);
     places_[static_cast<size_t>(need.key)] = {base, need.life, need.unit, need.bytes};
   }
+  // Of one unit: the whole buffer where the need is counted once.
+  int64_t bytes(int key) const {
+    PLIMSOLL_CHECK(Has(key), "a buffer that was not declared was asked for");
+    return places_[static_cast<size_t>(key)].bytes;
+  }
 
   float* F32(int key) const { return reinterpret_cast<float*>(At(key)); }
   double* F64(int key) const { return reinterpret_cast<double*>(At(key)); }

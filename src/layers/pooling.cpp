@@ -87,6 +87,7 @@ void Pooling::Forward(const Slice& in, const Slice&, const OwnerMemory& memory, 
 
 void Pooling::Backward(const Slice& in, const Slice&, const Slice&, const Slice& d_in, const OwnerMemory& memory,
                        const RunContext& run) const {
+  if (d_in.data == nullptr) return;
   const Block& block = *in.block;
   const float* gradient = memory.F32(Gradient);
   const int32_t* winner = config_.mode == PoolingMode::Max ? memory.I32(FinalWinner) : nullptr;

@@ -73,8 +73,14 @@ Extent FullExtent(const std::vector<int64_t>& lengths, int64_t block_steps, int6
   return extent;
 }
 
-Plan MakeFullPlan(const PlanInput& input) {
-  const Extent extent = FullExtent(input.worst_lengths, input.block_steps, input.slice_rows);
+Extent ForwardExtent(const std::vector<int64_t>& lengths, int64_t block_steps, int64_t slice_rows) {
+  Extent extent = FullExtent(lengths, block_steps, slice_rows);
+  extent.kept_row_steps = extent.block_row_steps;
+  extent.kept_border_rows = extent.rows;
+  return extent;
+}
+
+Plan MakeBufferPlan(const PlanInput& input, const Extent& extent) {
   Plan plan;
   for (const OwnerNeeds& owner : input.owners) {
     for (const Need& need : owner.needs) {

@@ -31,9 +31,11 @@ struct PlanInput {
 
 // The extent of a row group whose blocks are all kept.
 Extent FullExtent(const std::vector<int64_t>& lengths, int64_t block_steps, int64_t slice_rows);
+// The same where nothing is kept beyond the block that runs: evaluation.
+Extent ForwardExtent(const std::vector<int64_t>& lengths, int64_t block_steps, int64_t slice_rows);
 
 // Buffers stand in the order of owners and their needs. base, budget and feasibility are filled in by SettleBudget.
-Plan MakeFullPlan(const PlanInput& input);
+Plan MakeBufferPlan(const PlanInput& input, const Extent& extent);
 
 // Adds what the process holds beside the arena, and compares with the budget. OverBudget when it does not fit.
 Status SettleBudget(Plan& plan, int64_t base_bytes, int64_t budget_bytes);
