@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/suggest.h"
 #include "data/lengths.h"
 #include "data/npy.h"
 #include "data/zip.h"
@@ -279,21 +278,20 @@ class NpySamples final : public Samples {
 };
 
 // The array KEY of an archive is its member KEY.npy.
-Result<std::optional<NpyArray>> FindArray(const std::shared_ptr<const File>& file, const std::vector<ZipMember>& members,
-                                          const std::string& key) {
-  const auto member = std::find_if(members.begin(), members.end(), [&](const ZipMember& m) { return m.name == key + ".npy"; });
-  if (member == members.end()) return std::optional<NpyArray>();
+auto FindMember(const std::vector<ZipMember>& members, const std::string& key) {
+  return std::find_if(members.begin(), members.end(), [&](const ZipMember& member) { return member.name == key + ".npy"; });
+}
+
+Result<NpyArray> ReadMember(const std::shared_ptr<const File>& file, const ZipMember& member, const std::string& key) {
   NpyPlace place{
-      .file = file, .name = fmt::format("{}: array '{}'", file->path(), key), .begin = member->offset, .bytes = member->bytes};
-  if (member->deflated) {
-    auto inflated = InflateMember(*file, *member);
+      .file = file, .name = fmt::format("{}: array '{}'", file->path(), key), .begin = member.offset, .bytes = member.bytes};
+  if (member.deflated) {
+    auto inflated = InflateMember(*file, member);
     if (!inflated.ok()) return inflated.status();
     place.file = std::make_shared<const File>(std::move(*inflated));
     place.begin = 0;
   }
-  auto array = ReadNpyHeader(place);
-  if (!array.ok()) return array.status();
-  return std::optional<NpyArray>(std::move(*array));
+  return ReadNpyHeader(place);
 }
 
 Status MissingKey(const File& file, const std::vector<ZipMember>& members, std::string_view wanted) {
@@ -327,16 +325,23 @@ Result<NpyArray> OpenNpyFile(const std::string& path) {
 Result<std::unique_ptr<Samples>> OpenNpz(File file, Task task) {
   const auto members = ReadZipDirectory(file);
   if (!members.ok()) return members.status();
+  for (const char* key : {"x", "y"}) {  // before anything is inflated
+    if (FindMember(members.value(), key) == members.value().end()) return MissingKey(file, members.value(), key);
+  }
   const auto shared = std::make_shared<const File>(std::move(file));
-  auto x = FindArray(shared, members.value(), "x");
-  if (!x.ok()) return x.status();
-  if (!x.value()) return MissingKey(*shared, members.value(), "x");
-  auto y = FindArray(shared, members.value(), "y");
-  if (!y.ok()) return y.status();
-  if (!y.value()) return MissingKey(*shared, members.value(), "y");
-  auto lengths = FindArray(shared, members.value(), "lengths");
-  if (!lengths.ok()) return lengths.status();
-  return NpySamples::Open({.x = std::move(**x), .y = std::move(**y), .lengths = std::move(*lengths)}, task);
+  Arrays arrays;
+  for (const std::string key : {"x", "y", "lengths"}) {
+    const auto member = FindMember(members.value(), key);
+    if (member == members.value().end()) continue;  // `lengths` may be missing
+    auto array = ReadMember(shared, *member, key);
+    if (!array.ok()) return array.status();
+    if (key == "lengths") {
+      arrays.lengths = std::move(*array);
+    } else {
+      (key == "x" ? arrays.x : arrays.y) = std::move(*array);
+    }
+  }
+  return NpySamples::Open(std::move(arrays), task);
 }
 
 Result<std::unique_ptr<Samples>> OpenNpy(File file, const std::string& targets, const std::string& lengths, Task task) {

@@ -19,7 +19,7 @@ EpochOrder::EpochOrder(int64_t count, uint64_t seed, int64_t epoch, bool shuffle
     : count_(count), key_(SeedFor(seed, RandomUse::Order)), epoch_(static_cast<uint64_t>(epoch)) {
   PLIMSOLL_CHECK(count >= 1 && epoch >= 0, "an order needs samples and an epoch");
   if (!shuffle) return;
-  const int bits = std::bit_width(static_cast<uint64_t>(count - 1));
+  const auto bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(count - 1)));
   high_bits_ = bits / 2;
   low_bits_ = bits - high_bits_;
 }
