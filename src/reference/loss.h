@@ -14,7 +14,7 @@ T CrossEntropy(T* d_logits, const T* logits, int32_t target, int64_t C) {
   T sum = 0;
   for (int64_t c = 0; c < C; ++c) sum += std::exp(logits[c] - largest);
   for (int64_t c = 0; c < C; ++c) d_logits[c] = std::exp(logits[c] - largest) / sum - (c == target ? T(1) : T(0));
-  return std::log(sum) + largest - logits[target];
+  return std::log(sum) + (largest - logits[target]);  // in this order, or large logits would eat the digits
 }
 
 // mean((y - target)^2) over the W values of a target, as Keras.
