@@ -1,0 +1,430 @@
+#include "model/job_schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/suggest.h"
+
+namespace plimsoll {
+namespace {
+
+using Names = std::vector<std::string_view>;
+using Kind = JobValue::Kind;
+
+Status Refused(const KeyPlace& at, std::string_view wanted, const JobValue& got, std::string hint = "") {
+  return Status::Usage(fmt::format("{}{}: wanted {}, got {}", at.Prefix(), at.key, wanted, Describe(got)), std::move(hint));
+}
+
+// What the user typed, where it is text: an override such as --data.train=2024 is text although it looks like a number.
+std::optional<std::string> AsText(const JobValue& value, const KeyPlace& at) {
+  if (value.kind == Kind::Text || (at.file.empty() && !value.text.empty())) return value.text;
+  return std::nullopt;
+}
+
+struct WholeRange {
+  int64_t min = 0;
+  int64_t max = 0;
+};
+constexpr int64_t kMostIds = 2147483647;  // ids are int32
+constexpr int64_t kMostUnits = 1'000'000;
+
+struct NumberRange {
+  double min = 0.0;
+  double max = 0.0;
+  bool without_min = false;
+  bool without_max = false;
+
+  bool Holds(double value) const {
+    return (without_min ? value > min : value >= min) && (without_max ? value < max : value <= max);
+  }
+  std::string Text() const {
+    if (!without_min && !without_max) return fmt::format("a number from {} to {}", min, max);
+    return fmt::format("a number {} {} and {} {}", without_min ? "above" : "at least", min, without_max ? "below" : "at most",
+                       max);
+  }
+};
+
+template <typename Owner>
+Field<Owner> Whole(std::string key, int64_t Owner::*member, WholeRange range, std::string about, Names aliases = {}) {
+  return {.key = std::move(key),
+          .about = std::move(about),
+          .aliases = std::move(aliases),
+          .set =
+              [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
+                if (value.kind != Kind::Whole) return Refused(at, "a whole number", value);
+                if (value.whole < range.min || value.whole > range.max)
+                  return Refused(at, fmt::format("a whole number from {} to {}", range.min, range.max), value);
+                owner.*member = value.whole;
+                return Status::Ok();
+              },
+          .get = [=](const Owner& owner) { return WholeValue(owner.*member); }};
+}
+
+template <typename Owner>
+Field<Owner> Number(std::string key, double Owner::*member, NumberRange range, std::string about, Names aliases = {}) {
+  return {.key = std::move(key),
+          .about = std::move(about),
+          .aliases = std::move(aliases),
+          .set =
+              [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
+                if (value.kind != Kind::Whole && value.kind != Kind::Number) return Refused(at, "a number", value);
+                const double number = value.kind == Kind::Whole ? static_cast<double>(value.whole) : value.number;
+                if (!range.Holds(number)) return Refused(at, range.Text(), value);  // NaN too
+                owner.*member = number;
+                return Status::Ok();
+              },
+          .get = [=](const Owner& owner) { return NumberValue(owner.*member); }};
+}
+
+template <typename Owner>
+Field<Owner> Flag(std::string key, bool Owner::*member, std::string about) {
+  return {.key = std::move(key),
+          .about = std::move(about),
+          .aliases = {},
+          .set =
+              [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
+                if (value.kind != Kind::Flag) return Refused(at, "true or false", value);
+                owner.*member = value.flag;
+                return Status::Ok();
+              },
+          .get = [=](const Owner& owner) { return FlagValue(owner.*member); }};
+}
+
+template <typename Owner>
+Field<Owner> OptionalFlag(std::string key, std::optional<bool> Owner::*member, std::string about) {
+  return {.key = std::move(key),
+          .about = std::move(about),
+          .aliases = {},
+          .set =
+              [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
+                if (value.kind != Kind::Flag) return Refused(at, "true or false", value);
+                owner.*member = value.flag;
+                return Status::Ok();
+              },
+          .get = [=](const Owner& owner) { return owner.*member ? std::optional(FlagValue(*(owner.*member))) : std::nullopt; }};
+}
+
+template <typename Owner>
+Field<Owner> Text(std::string key, std::string Owner::*member, std::string about) {
+  return {.key = std::move(key),
+          .about = std::move(about),
+          .aliases = {},
+          .set =
+              [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
+                const std::optional<std::string> text = AsText(value, at);
+                if (!text) return Refused(at, "text", value);
+                owner.*member = *text;
+                return Status::Ok();
+              },
+          .get = [=](const Owner& owner) { return TextValue(owner.*member); }};
+}
+
+bool IsRelative(const std::string& path) {
+  return !path.empty() && !path.starts_with("generate:") && std::filesystem::path(path).is_relative();
+}
+
+std::string PathFrom(const KeyPlace& at, std::string path) {
+  if (at.folder.empty() || !IsRelative(path)) return path;
+  return (std::filesystem::path(at.folder) / path).lexically_normal().string();
+}
+
+// Written absolute, so that the file means the same wherever it is put.
+JobValue PathValue(const std::string& path) {
+  if (!IsRelative(path)) return TextValue(path);
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return TextValue(error ? path : absolute.lexically_normal().string());
+}
+
+// A file, or "generate:...", which is left as it is.
+template <typename Owner>
+Field<Owner> Path(std::string key, std::string Owner::*member, std::string about, Names aliases = {}) {
+  return {.key = std::move(key),
+          .about = std::move(about),
+          .aliases = std::move(aliases),
+          .set =
+              [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
+                const std::optional<std::string> path = AsText(value, at);
+                if (!path) return Refused(at, "a path as text", value);
+                owner.*member = PathFrom(at, *path);
+                return Status::Ok();
+              },
+          .get = [=](const Owner& owner) { return PathValue(owner.*member); }};
+}
+
+template <typename Enum>
+struct Choice {
+  std::string_view name;
+  Enum value;
+};
+constexpr std::array kTasks = {Choice<Task>{"classify", Task::Classify}, Choice<Task>{"regress", Task::Regress}};
+constexpr std::array kOptimizers = {Choice<OptimizerKind>{"adam", OptimizerKind::Adam}};
+constexpr std::array kActivations = {Choice<Activation>{"linear", Activation::Linear},
+                                     Choice<Activation>{"relu", Activation::Relu}, Choice<Activation>{"tanh", Activation::Tanh},
+                                     Choice<Activation>{"sigmoid", Activation::Sigmoid},
+                                     Choice<Activation>{"softmax", Activation::Softmax}};
+constexpr std::array kPoolingModes = {Choice<PoolingMode>{"last", PoolingMode::Last},
+                                      Choice<PoolingMode>{"mean", PoolingMode::Mean},
+                                      Choice<PoolingMode>{"max", PoolingMode::Max}};
+
+template <typename Owner, typename Enum, size_t count>
+Field<Owner> OneOf(std::string key, Enum Owner::*member, const std::array<Choice<Enum>, count>& choices, std::string about,
+                   Names aliases = {}) {
+  return {.key = std::move(key),
+          .about = std::move(about),
+          .aliases = std::move(aliases),
+          .set =
+              [member, &choices](Owner& owner, const JobValue& value, const KeyPlace& at) {
+                Names names;
+                for (const Choice<Enum>& choice : choices) {
+                  if (value.kind == Kind::Text && SameName(choice.name, value.text)) {
+                    owner.*member = choice.value;
+                    return Status::Ok();
+                  }
+                  names.push_back(choice.name);
+                }
+                const Status refused = Refused(at, fmt::format("one of {}", fmt::join(names, ", ")), value);
+                return Status::Usage(refused.message() + DidYouMean(value.text, names));
+              },
+          .get = [member, &choices](const Owner& owner) -> std::optional<JobValue> {
+            for (const Choice<Enum>& choice : choices) {
+              if (choice.value == owner.*member) return TextValue(std::string(choice.name));
+            }
+            return std::nullopt;
+          }};
+}
+
+// `data.valid`: a share of the training samples, or a file.
+Field<DataOptions> ValidField() {
+  constexpr NumberRange kShare = {.min = 0.0, .max = 1.0, .without_max = true};
+  return {.key = "valid",
+          .about = "a share of the training samples, or a file",
+          .aliases = {"validation_split", "validation_data"},
+          .set =
+              [=](DataOptions& data, const JobValue& value, const KeyPlace& at) {
+                if (value.kind == Kind::Text) {
+                  data.valid_file = PathFrom(at, value.text);
+                  data.valid_share = 0.0;
+                  return Status::Ok();
+                }
+                if (value.kind != Kind::Whole && value.kind != Kind::Number)
+                  return Refused(at, "a share such as 0.1, or a file", value);
+                const double share = value.kind == Kind::Whole ? static_cast<double>(value.whole) : value.number;
+                if (!kShare.Holds(share)) return Refused(at, kShare.Text() + ", or a file", value);
+                data.valid_share = share;
+                data.valid_file.clear();
+                return Status::Ok();
+              },
+          .get =
+              [](const DataOptions& data) {
+                return data.valid_file.empty() ? NumberValue(data.valid_share) : PathValue(data.valid_file);
+              }};
+}
+
+// `train.seed`: any 64 bits. TOML's whole numbers end at 2^63 - 1; beyond that the number stands in quotes.
+Field<TrainOptions> SeedField() {
+  return {.key = "seed",
+          .about = "of weights, order and dropout",
+          .aliases = {},
+          .set =
+              [](TrainOptions& train, const JobValue& value, const KeyPlace& at) {
+                if (value.kind == Kind::Whole && value.whole >= 0) {
+                  train.seed = static_cast<uint64_t>(value.whole);
+                  return Status::Ok();
+                }
+                uint64_t seed = 0;
+                const char* end = value.text.data() + value.text.size();
+                const auto [stop, error] = std::from_chars(value.text.data(), end, seed);
+                if (value.text.empty() || stop != end || error != std::errc())
+                  return Refused(at, "a whole number from 0 to 18446744073709551615 (in quotes above 9223372036854775807)",
+                                 value);
+                train.seed = seed;
+                return Status::Ok();
+              },
+          .get =
+              [](const TrainOptions& train) {
+                if (!std::in_range<int64_t>(train.seed)) return TextValue(fmt::format("{}", train.seed));
+                return WholeValue(static_cast<int64_t>(train.seed));
+              }};
+}
+
+// `memory.budget`: text, or a plain number of bytes.
+Field<MemoryOptions> BudgetField() {
+  return {.key = "budget",
+          .about = "peak resident memory of the whole process: bytes, 256MB, 512MiB, 80%, auto",
+          .aliases = {},
+          .set =
+              [](MemoryOptions& memory, const JobValue& value, const KeyPlace& at) {
+                if (value.kind != Kind::Text && value.kind != Kind::Whole)
+                  return Refused(at, "an amount such as \"256MB\", \"80%\" or \"auto\"", value);
+                const std::string text = value.kind == Kind::Text ? value.text : fmt::format("{}", value.whole);
+                if (const Status checked = CheckMemoryText(text); !checked.ok())
+                  return Status::Usage(fmt::format("{}{}: {}", at.Prefix(), at.key, checked.message()), checked.hint());
+                memory.budget = text;
+                return Status::Ok();
+              },
+          .get = [](const MemoryOptions& memory) { return TextValue(memory.budget); }};
+}
+
+constexpr NumberRange kShareBelowOne = {.min = 0.0, .max = 1.0, .without_max = true};
+constexpr WholeRange kIds = {0, kMostIds};
+
+std::vector<Field<Job>> TopFields() {
+  return {
+      OneOf("task", &Job::task, kTasks, "classify or regress"),
+      Path("init_from", &Job::init_from, "a model folder whose weights are the start; empty: fresh weights"),
+  };
+}
+
+std::vector<Field<DataOptions>> DataFields() {
+  return {
+      Path("train", &DataOptions::train, "a .npz or .npy file, or generate:NAME?key=value"),
+      Path("targets", &DataOptions::targets, ".npy of y, beside a .npy train file"),
+      Path("lengths", &DataOptions::lengths, ".npy of lengths, beside a .npy train file"),
+      ValidField(),
+      Whole("vocabulary", &DataOptions::vocabulary, kIds, "ids lie below it; 0: the first Embedding's input_dim",
+            {"vocab_size"}),
+  };
+}
+
+std::vector<Field<TrainOptions>> TrainFields() {
+  using T = TrainOptions;
+  return {
+      Whole("batch_size", &T::batch_size, {1, 1'000'000}, "sequences one update covers"),
+      Whole("epochs", &T::epochs, {1, 1'000'000'000}, "passes over the training data", {"num_epochs", "max_epochs"}),
+      Whole("max_steps", &T::max_steps, {0, 1'000'000'000'000}, "updates; 0: no limit"),
+      OneOf("optimizer", &T::optimizer, kOptimizers, "adam"),
+      Number("learning_rate", &T::learning_rate, {.min = 0.0, .max = 1000.0}, "step size of the optimizer", {"lr"}),
+      Number("beta_1", &T::beta_1, kShareBelowOne, "Adam: decay of the mean"),
+      Number("beta_2", &T::beta_2, kShareBelowOne, "Adam: decay of the square"),
+      Number("epsilon", &T::epsilon, {.min = 0.0, .max = 1.0, .without_min = true}, "Adam: added to the root", {"eps"}),
+      Number("clip_norm", &T::clip_norm, {.min = 0.0, .max = 1e9}, "bound on the norm of the whole gradient; 0: off",
+             {"global_clipnorm", "max_grad_norm", "max_norm"}),
+      Flag("shuffle", &T::shuffle, "a new order each epoch"),
+      SeedField(),
+      Whole("threads", &T::threads, {0, 1024}, "0: all cores"),
+  };
+}
+
+std::vector<Field<EmbeddingOptions>> EmbeddingFields() {
+  return {
+      Whole("input_dim", &EmbeddingOptions::input_dim, kIds, "number of ids; 0: the data's vocabulary", {"num_embeddings"}),
+      Whole("output_dim", &EmbeddingOptions::output_dim, {1, kMostUnits}, "width of a vector", {"embedding_dim"}),
+  };
+}
+std::vector<Field<LSTMOptions>> LstmFields() {
+  return {
+      Whole("units", &LSTMOptions::units, {1, kMostUnits}, "width of the state", {"hidden_size"}),
+      OptionalFlag("return_sequences", &LSTMOptions::return_sequences,
+                   "every step or the last; unset: as the next layer needs"),
+  };
+}
+std::vector<Field<PoolingOptions>> PoolingFields() {
+  return {OneOf("mode", &PoolingOptions::mode, kPoolingModes, "last, mean or max over time")};
+}
+std::vector<Field<DenseOptions>> DenseFields() {
+  return {
+      Whole("units", &DenseOptions::units, {0, kMostIds}, "width of the output; 0: what the task asks for", {"out_features"}),
+      OneOf("activation", &DenseOptions::activation, kActivations, "linear, relu, tanh, sigmoid or softmax"),
+  };
+}
+std::vector<Field<DropoutOptions>> DropoutFields() {
+  return {Number("rate", &DropoutOptions::rate, kShareBelowOne, "share of inputs set to zero while training", {"p"})};
+}
+
+// The fields of a part as fields of the whole that holds it; `part` finds the one in the other.
+template <typename Outer, typename Inner, typename PartOf>
+void Append(std::vector<Field<Outer>>& all, const std::string& prefix, std::vector<Field<Inner>> fields, PartOf part) {
+  for (Field<Inner>& field : fields) {
+    all.push_back({.key = prefix + field.key,
+                   .about = std::move(field.about),
+                   .aliases = std::move(field.aliases),
+                   .set = [part, set = std::move(field.set)](Outer& outer, const JobValue& value,
+                                                             const KeyPlace& at) { return set(part(outer), value, at); },
+                   .get = [part, get = std::move(field.get)](const Outer& outer) { return get(part(outer)); }});
+  }
+}
+
+template <typename Options>
+LayerType TypeOf(std::string_view name, Names aliases, Options start, std::vector<Field<Options>> fields) {
+  LayerType type = {.name = name, .aliases = std::move(aliases), .start = start, .fields = {}};
+  type.fields.push_back(Text("name", &LayerOptions::name, "empty: the type in lower case with a counter"));
+  const auto part = [](auto& layer) -> auto& { return std::get<Options>(layer.kind); };
+  Append(type.fields, "", std::move(fields), part);
+  return type;
+}
+
+struct ForeignName {
+  std::string_view scope;
+  std::string_view name;
+  std::string_view hint;
+};
+constexpr std::array kForeignNames = {
+    ForeignName{"LSTM", "num_layers", "write one [[model.layers]] entry for each layer"},
+    ForeignName{"LSTM", "input_size", "leave it out: the width of the input is known from the layer before"},
+    ForeignName{"LSTM", "batch_first", "leave it out: data are always (samples, steps, features)"},
+    ForeignName{"LSTM", "dropout", "write a Dropout layer before or behind it"},
+    ForeignName{"LSTM", "input_shape", "leave it out: it is known from the data"},
+    ForeignName{"Dense", "in_features", "leave it out: the width of the input is known from the layer before"},
+    ForeignName{"Dense", "input_shape", "leave it out: it is known from the data"},
+    ForeignName{"Embedding", "mask_zero", "leave it out: lengths say where a row ends"},
+    ForeignName{"Embedding", "padding_idx", "leave it out: lengths say where a row ends"},
+    ForeignName{"Embedding", "input_length", "leave it out: rows may have any length"},
+    ForeignName{"train", "betas", "write beta_1 and beta_2"},
+    ForeignName{"train", "clipnorm",
+                "clip_norm bounds the norm of the whole gradient; a bound on each tensor alone does not exist"},
+    ForeignName{"train", "memory", "write budget in [memory]"},
+    ForeignName{"model", "type", "write each layer as an entry of [[model.layers]]"},
+};
+
+}  // namespace
+
+std::string KeyPlace::Prefix() const { return file.empty() ? "" : fmt::format("{}:{}: ", file, line); }
+
+const std::vector<Field<Job>>& JobFields() {
+  static const std::vector<Field<Job>> kFields = [] {
+    std::vector<Field<Job>> all = TopFields();
+    Append(
+        all, "data.", DataFields(), [](auto& job) -> auto& { return job.data; });
+    Append(
+        all, "train.", TrainFields(), [](auto& job) -> auto& { return job.train; });
+    Append(
+        all, "memory.", std::vector{BudgetField()}, [](auto& job) -> auto& { return job.memory; });
+    return all;
+  }();
+  return kFields;
+}
+
+const std::vector<LayerType>& LayerTypes() {
+  static const std::vector<LayerType> kTypes = {
+      TypeOf("Embedding", {}, EmbeddingOptions{}, EmbeddingFields()),
+      TypeOf("LSTM", {}, LSTMOptions{}, LstmFields()),
+      TypeOf("Pooling", {}, PoolingOptions{}, PoolingFields()),
+      TypeOf("Dense", {"Linear"}, DenseOptions{}, DenseFields()),
+      TypeOf("Dropout", {}, DropoutOptions{}, DropoutFields()),
+      TypeOf<PoolingOptions>("GlobalAveragePooling1D", {}, {.mode = PoolingMode::Mean}, {}),
+      TypeOf<PoolingOptions>("GlobalMaxPooling1D", {}, {.mode = PoolingMode::Max}, {}),
+  };
+  return kTypes;
+}
+
+std::string_view HintForForeignName(std::string_view scope, std::string_view name) {
+  for (const ForeignName& foreign : kForeignNames) {
+    if (foreign.scope == scope && foreign.name == name) return foreign.hint;
+  }
+  return "";
+}
+
+bool SameName(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+}  // namespace plimsoll

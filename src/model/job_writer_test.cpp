@@ -1,0 +1,166 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/random.h"
+#include "plimsoll/options.h"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool Same(const EmbeddingOptions& a, const EmbeddingOptions& b) {
+  return a.input_dim == b.input_dim && a.output_dim == b.output_dim;
+}
+bool Same(const LSTMOptions& a, const LSTMOptions& b) { return a.units == b.units && a.return_sequences == b.return_sequences; }
+bool Same(const PoolingOptions& a, const PoolingOptions& b) { return a.mode == b.mode; }
+bool Same(const DenseOptions& a, const DenseOptions& b) { return a.units == b.units && a.activation == b.activation; }
+bool Same(const DropoutOptions& a, const DropoutOptions& b) { return a.rate == b.rate; }
+bool Same(const LayerOptions& a, const LayerOptions& b) {
+  if (a.name != b.name || a.kind.index() != b.kind.index()) return false;
+  return std::visit([&](const auto& kind) { return Same(kind, std::get<std::decay_t<decltype(kind)>>(b.kind)); }, a.kind);
+}
+bool Same(const DataOptions& a, const DataOptions& b) {
+  return a.train == b.train && a.targets == b.targets && a.lengths == b.lengths && a.valid_file == b.valid_file &&
+         a.valid_share == b.valid_share && a.vocabulary == b.vocabulary;
+}
+bool Same(const TrainOptions& a, const TrainOptions& b) {
+  return a.batch_size == b.batch_size && a.epochs == b.epochs && a.max_steps == b.max_steps && a.optimizer == b.optimizer &&
+         a.learning_rate == b.learning_rate && a.beta_1 == b.beta_1 && a.beta_2 == b.beta_2 && a.epsilon == b.epsilon &&
+         a.clip_norm == b.clip_norm && a.shuffle == b.shuffle && a.seed == b.seed && a.threads == b.threads;
+}
+bool Same(const Job& a, const Job& b) {
+  if (a.layers.size() != b.layers.size()) return false;
+  for (size_t i = 0; i < a.layers.size(); ++i) {
+    if (!Same(a.layers[i], b.layers[i])) return false;
+  }
+  return a.task == b.task && Same(a.data, b.data) && Same(a.train, b.train) && a.memory.budget == b.memory.budget &&
+         a.init_from == b.init_from;
+}
+
+// Draws jobs of every shape that the schema allows. Paths are absolute, because that is how they are written.
+class RandomJobs {
+ public:
+  explicit RandomJobs(uint64_t round) : random_(SeedFor(7, RandomUse::Test), round) {}
+
+  Job Draw() {
+    Job job;
+    job.task = Coin() ? Task::Classify : Task::Regress;
+    job.init_from = Path();
+    job.data.train = Coin() ? "generate:adding?steps=200&samples=10000" : Path();
+    job.data.targets = Path();
+    job.data.lengths = Path();
+    if (Coin()) {
+      job.data.valid_share = random_.Unit();
+    } else {
+      job.data.valid_file = Path();
+    }
+    job.data.vocabulary = Int(0, 2147483647);
+    const int64_t layers = Int(0, 6);
+    for (int64_t i = 0; i < layers; ++i) job.layers.push_back({.name = Coin() ? "" : Words(), .kind = Kind()});
+    job.train = {.batch_size = Int(1, 1'000'000),
+                 .epochs = Int(1, 1'000'000'000),
+                 .max_steps = Int(0, 1'000'000'000'000),
+                 .learning_rate = Tiny(),
+                 .beta_1 = random_.Unit(),
+                 .beta_2 = 1.0 - Tiny() * 0.5,
+                 .epsilon = Tiny(),
+                 .clip_norm = Coin() ? 0.0 : 1.0 / Tiny(),
+                 .shuffle = Coin(),
+                 .seed = static_cast<uint64_t>(random_.Word()) << 32 | random_.Word(),
+                 .threads = Int(0, 1024)};
+    constexpr std::array kBudgets = {"auto", "80%", "256MB", "512 MiB", "268435456", "1.5GB"};
+    job.memory.budget = kBudgets[random_.Below(kBudgets.size())];
+    return job;
+  }
+
+ private:
+  bool Coin() { return random_.Below(2) == 0; }
+  int64_t Int(int64_t min, int64_t max) {
+    return min + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(max - min + 1)));
+  }
+  double Tiny() { return std::ldexp(0.5 + 0.5 * random_.Unit(), -static_cast<int>(random_.Below(28))); }
+  std::string Words() {
+    constexpr std::string_view kLetters = "ab z09_-.#\"\\'\t\n\x01\x7f[]{}=";
+    std::string words;
+    for (int64_t i = Int(1, 12); i > 0; --i) words += Coin() ? "é" : std::string(1, kLetters[random_.Below(kLetters.size())]);
+    return words;
+  }
+  std::string Path() { return Coin() ? "" : "/data/" + Words(); }
+  LayerKind Kind() {
+    switch (random_.Below(5)) {
+      case 0:
+        return EmbeddingOptions{.input_dim = Int(0, 2147483647), .output_dim = Int(1, 1'000'000)};
+      case 1:
+        return LSTMOptions{.units = Int(1, 1'000'000), .return_sequences = Coin() ? std::nullopt : std::optional(Coin())};
+      case 2:
+        return PoolingOptions{.mode = static_cast<PoolingMode>(random_.Below(3))};
+      case 3:
+        return DenseOptions{.units = Int(0, 2147483647), .activation = static_cast<Activation>(random_.Below(5))};
+      default:
+        return DropoutOptions{.rate = random_.Unit()};
+    }
+  }
+
+  RandomSequence random_;
+};
+
+class JobAsTomlTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "plimsoll_toml_XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  Result<Job> ReadBack(const std::string& toml) {
+    const fs::path path = folder_ / "job.toml";
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << toml;
+    return ReadJob(path.string(), {});
+  }
+  fs::path folder_;
+};
+
+TEST_F(JobAsTomlTest, ReadsBackAsTheSameJob) {
+  for (uint64_t round = 0; round < 300; ++round) {
+    const Job job = RandomJobs(round).Draw();
+    const std::string toml = JobAsToml(job);
+    const Result<Job> back = ReadBack(toml);
+    ASSERT_TRUE(back.ok()) << "round " << round << ": " << back.status().message() << "\n" << toml;
+    ASSERT_TRUE(Same(job, back.value())) << "round " << round << "\n" << toml << "\nread back as\n" << JobAsToml(back.value());
+  }
+}
+
+TEST_F(JobAsTomlTest, TheDefaultsReadBackAsTheDefaults) {
+  const Result<Job> back = ReadBack(JobAsToml(Job{}));
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_TRUE(Same(Job{}, back.value()));
+}
+
+TEST_F(JobAsTomlTest, ARelativePathIsWrittenAbsoluteSoThatTheFileCanBePutAnywhere) {
+  Job job;
+  job.data.train = "x.npz";
+  const Result<Job> back = ReadBack(JobAsToml(job));
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back.value().data.train, (fs::current_path() / "x.npz").string());
+}
+
+TEST_F(JobAsTomlTest, NamesEveryKeyWithALineAboutIt) {
+  Job job;
+  job.layers = {{.name = "", .kind = LSTMOptions{.units = 8, .return_sequences = {}}}};
+  const std::string toml = JobAsToml(job);
+  EXPECT_NE(toml.find("task = \"classify\"                  # classify or regress\n"), std::string::npos) << toml;
+  EXPECT_NE(toml.find("[[model.layers]]\ntype = \"LSTM\"\nunits = 8 "), std::string::npos) << toml;
+  EXPECT_NE(toml.find("learning_rate = 0.001 "), std::string::npos) << toml;
+  EXPECT_NE(toml.find("clip_norm = 0.0 "), std::string::npos) << toml;
+  EXPECT_NE(toml.find("budget = \"auto\" "), std::string::npos) << toml;
+}
+
+}  // namespace
+}  // namespace plimsoll

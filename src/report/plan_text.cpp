@@ -1,0 +1,205 @@
+// plan_text: a Plan for people (a few lines, a table) and for programs (JSON).
+//   in:    a Plan
+//   out:   text
+//   never: decides or recomputes anything that the plan says
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "plimsoll/plan.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kOwnersInText = 6;
+constexpr int kBarCells = 24;
+constexpr const char* kIndent = "       ";  // below "plan   "
+
+// Rounded up to what is printed: a user who types the number gets a budget that works.
+std::string PrettyBytesUp(int64_t bytes) {
+  for (int64_t unit = 1'000; unit <= 1'000'000'000'000; unit *= 1'000) {
+    if (bytes < 1'000 * unit && bytes >= unit) return PrettyBytes(RoundUp(bytes, unit / 10));
+  }
+  return PrettyBytes(bytes);
+}
+
+// Backward costs about two forwards, so a repeated forward adds a third to the time of its step.
+int ExtraTimePercent(const Plan& plan) { return static_cast<int>((plan.recompute_factor - 1.0) / 3.0 * 100.0 + 0.5); }
+
+std::vector<std::pair<std::string, int64_t>> LargestFirst(std::vector<std::pair<std::string, int64_t>> owners) {
+  std::stable_sort(owners.begin(), owners.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return owners;
+}
+
+std::string OwnersInBrackets(const Plan& plan) {
+  std::string text;
+  int64_t rest = plan.peak_bytes;
+  size_t shown = 0;
+  for (const auto& [name, bytes] : LargestFirst(plan.owners)) {
+    if (shown == kOwnersInText || bytes < 50'000) break;  // would print as 0.0
+    fmt::format_to(std::back_inserter(text), "{}{} {:.1f}", shown == 0 ? "" : ", ", name, static_cast<double>(bytes) / 1e6);
+    rest -= bytes;
+    ++shown;
+  }
+  if (rest >= 50'000 && shown > 0) fmt::format_to(std::back_inserter(text), ", other {:.1f}", static_cast<double>(rest) / 1e6);
+  return text.empty() ? "" : fmt::format(" ({})", text);
+}
+
+std::string HowOften(int64_t times) { return times == 2 ? "twice" : fmt::format("{} times", times); }
+
+// "48 blocks of 16 steps in 6 segments; every block but the last segment's runs twice"
+std::string StageText(const PlannedStage& stage, int64_t block_steps) {
+  const int64_t segment_blocks = std::max<int64_t>(1, stage.segment_blocks);
+  const int64_t segments = (stage.blocks + segment_blocks - 1) / segment_blocks;
+  std::string text = fmt::format("{} block{} of {} steps", stage.blocks, stage.blocks == 1 ? "" : "s", block_steps);
+  if (segments > 1) fmt::format_to(std::back_inserter(text), " in {} segments", segments);
+  if (stage.slots > 0) fmt::format_to(std::back_inserter(text), ", {} slot{}", stage.slots, stage.slots == 1 ? "" : "s");
+  if (stage.repeats == 0) {
+    text += "; every block runs once";
+  } else if (stage.repeats == 1) {
+    text += "; every block but the last segment's runs twice";
+  } else {
+    fmt::format_to(std::back_inserter(text), "; no block runs more than {}", HowOften(stage.repeats + 1));
+  }
+  return text;
+}
+
+std::string StagesText(const Plan& plan) {
+  std::string text = fmt::format("{}{} rows together; ", kIndent, plan.group_rows);
+  const std::string time = plan.recompute_factor > 1.0 ? fmt::format(" (about +{} % time)", ExtraTimePercent(plan)) : "";
+  if (plan.stages.size() == 1) return text + StageText(plan.stages[0], plan.block_steps) + time + "\n";
+  fmt::format_to(std::back_inserter(text), "{} stages{}\n", plan.stages.size(), time);
+  for (const PlannedStage& stage : plan.stages) {
+    fmt::format_to(std::back_inserter(text), "{}{}: {}\n", kIndent, fmt::join(stage.layers, ", "),
+                   StageText(stage, plan.block_steps));
+  }
+  return text;
+}
+
+std::string BudgetsText(const Plan& plan) {
+  std::string text;
+  if (plan.min_bytes > 0) fmt::format_to(std::back_inserter(text), "smallest budget {}", PrettyBytesUp(plan.min_bytes));
+  if (plan.recompute_factor > 1.0 && plan.full_speed_bytes > 0) {
+    fmt::format_to(std::back_inserter(text), "{}{} would remove all recompute", text.empty() ? "" : "; ",
+                   PrettyBytesUp(plan.full_speed_bytes));
+  }
+  return text.empty() ? "" : fmt::format("{}{}\n", kIndent, text);
+}
+
+}  // namespace
+
+const char* LifeName(Life life) {
+  switch (life) {
+    case Life::Param:
+      return "param";
+    case Life::Grad:
+      return "grad";
+    case Life::Moment:
+      return "moment";
+    case Life::State:
+      return "state";
+    case Life::Tape:
+      return "tape";
+    case Life::Scratch:
+      return "scratch";
+    case Life::Data:
+      return "data";
+  }
+  return "unknown";
+}
+
+std::string PlanText(const Plan& plan) {
+  if (!plan.feasible) {
+    return fmt::format("plan   does not fit {}: the smallest budget that works is {} ({} bytes)\n",
+                       PrettyBytes(plan.budget_bytes), PrettyBytesUp(plan.min_bytes), plan.min_bytes);
+  }
+  std::string text = fmt::format("plan   fits: {} of {}{}\n", PrettyBytes(plan.peak_bytes), PrettyBytes(plan.budget_bytes),
+                                 OwnersInBrackets(plan));
+  if (!plan.stages.empty()) text += StagesText(plan);
+  if (plan.rounding_only_change) {
+    fmt::format_to(std::back_inserter(text),
+                   "{}row groups are smaller than the job's own: sums round differently, nothing else changes\n", kIndent);
+  }
+  return text + BudgetsText(plan);
+}
+
+std::string PlanTable(const Plan& plan) {
+  std::string text;
+  auto out = std::back_inserter(text);
+  const auto owners = LargestFirst(plan.owners);
+  size_t owner_width = 5;
+  size_t name_width = 6;
+  for (const auto& [name, bytes] : owners) owner_width = std::max(owner_width, name.size());
+  for (const PlannedBuffer& buffer : plan.buffers)
+    name_width = std::max(name_width, buffer.owner.size() + 1 + buffer.name.size());
+
+  fmt::format_to(out, "{:<{}}  {:>10}  share\n", "owner", owner_width, "memory");
+  for (const auto& [name, bytes] : owners) {
+    const double share = plan.peak_bytes > 0 ? static_cast<double>(bytes) / static_cast<double>(plan.peak_bytes) : 0.0;
+    const int cells = std::clamp(static_cast<int>(share * kBarCells + 0.5), 0, kBarCells);
+    std::string bar;
+    for (int i = 0; i < cells; ++i) bar += "━";
+    fmt::format_to(out, "{:<{}}  {:>10}  {:>4.1f} %{}{}\n", name, owner_width, PrettyBytes(bytes), 100.0 * share,
+                   cells > 0 ? "  " : "", bar);
+  }
+  fmt::format_to(out, "{:<{}}  {:>10}  of {}\n", "peak", owner_width, PrettyBytes(plan.peak_bytes),
+                 PrettyBytes(plan.budget_bytes));
+
+  if (!plan.buffers.empty()) {
+    std::vector<const PlannedBuffer*> buffers;
+    for (const PlannedBuffer& buffer : plan.buffers) buffers.push_back(&buffer);
+    std::stable_sort(buffers.begin(), buffers.end(), [](const PlannedBuffer* a, const PlannedBuffer* b) {
+      return a->bytes != b->bytes ? a->bytes > b->bytes : a->offset < b->offset;
+    });
+    fmt::format_to(out, "\n{:<{}}  {:<7}  {:>14}  {:>14}\n", "buffer", name_width, "life", "bytes", "offset");
+    for (const PlannedBuffer* buffer : buffers) {
+      fmt::format_to(out, "{:<{}}  {:<7}  {:>14}  {:>14}\n", buffer->owner + "." + buffer->name, name_width,
+                     LifeName(buffer->life), buffer->bytes, buffer->offset);
+    }
+  }
+  for (const std::string& assumption : plan.assumptions) fmt::format_to(out, "assumed: {}\n", assumption);
+  return text;
+}
+
+std::string PlanJson(const Plan& plan) {
+  using Json = nlohmann::ordered_json;
+  Json owners = Json::object();
+  for (const auto& [name, bytes] : plan.owners) owners[name] = owners.value(name, int64_t{0}) + bytes;
+  Json buffers = Json::array();
+  for (const PlannedBuffer& buffer : plan.buffers) {
+    buffers.push_back({{"name", buffer.owner + "." + buffer.name},
+                       {"life", LifeName(buffer.life)},
+                       {"bytes", buffer.bytes},
+                       {"offset", buffer.offset},
+                       {"first", buffer.first},
+                       {"last", buffer.last}});
+  }
+  Json stages = Json::array();
+  for (const PlannedStage& stage : plan.stages) {
+    stages.push_back({{"layers", stage.layers},
+                      {"segment_blocks", stage.segment_blocks},
+                      {"slots", stage.slots},
+                      {"repeats", stage.repeats}});
+  }
+  const Json json = {{"feasible", plan.feasible},
+                     {"budget_bytes", plan.budget_bytes},
+                     {"peak_bytes", plan.peak_bytes},
+                     {"min_bytes", plan.min_bytes},
+                     {"full_speed_bytes", plan.full_speed_bytes},
+                     {"owners", std::move(owners)},
+                     {"buffers", std::move(buffers)},
+                     {"group_rows", plan.group_rows},
+                     {"rounding_only_change", plan.rounding_only_change},
+                     {"block_steps", plan.block_steps},
+                     {"stages", std::move(stages)},
+                     {"loss_slice_rows", plan.loss_slice_rows},
+                     {"recompute_factor", plan.recompute_factor},
+                     {"assumptions", plan.assumptions}};
+  // Names come from the user; bytes that are no UTF-8 must not end the program.
+  return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace plimsoll
