@@ -2,9 +2,9 @@
 
 namespace plimsoll {
 
-std::vector<Action> FullStorageSchedule(int64_t blocks) {
-  return {{.kind = Action::Kind::Record, .first_block = 0, .blocks = blocks},
-          {.kind = Action::Kind::Reverse, .first_block = 0, .blocks = blocks}};
+std::array<Action, 2> FullStorageSchedule(int64_t blocks) {
+  return {Action{.kind = Action::Kind::Record, .first_block = 0, .blocks = blocks},
+          Action{.kind = Action::Kind::Reverse, .first_block = 0, .blocks = blocks}};
 }
 
 }  // namespace plimsoll

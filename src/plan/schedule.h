@@ -1,8 +1,8 @@
 // schedule: the actions of one training step on one row group, in order. model/step runs them.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <vector>
 
 namespace plimsoll {
 
@@ -21,6 +21,6 @@ struct Action {
 };
 
 // Everything is kept: one Record and one Reverse over all blocks of the group.
-std::vector<Action> FullStorageSchedule(int64_t blocks);
+std::array<Action, 2> FullStorageSchedule(int64_t blocks);
 
 }  // namespace plimsoll
