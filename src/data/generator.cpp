@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -218,27 +219,32 @@ class Sine final : public Samples {
   int64_t length(int64_t sample) const override { return extent_.Length(sample); }
 
   Status ReadInputs(int64_t sample, int64_t first, int64_t steps, void* out) override {
-    return Fill(sample, first, steps, out, [&](SampleWords& words, int64_t step) {
-      return Clean(words, step) + noise_ * words.Normal(StepWord(2 * step));
-    });
+    CheckSteps(first, steps, length(sample));
+    SampleWords words(extent_.key, sample);
+    const Wave wave(words);
+    auto* values = static_cast<float*>(out);
+    for (int64_t step = first; step < first + steps; ++step) {
+      *values++ = static_cast<float>(wave.At(step) + noise_ * words.Normal(StepWord(2 * step)));
+    }
+    return Status::Ok();
   }
   Status ReadTargets(int64_t sample, int64_t first, int64_t steps, void* out) override {
-    return Fill(sample, first, steps, out, [](SampleWords& words, int64_t step) { return Clean(words, step + 1); });
+    CheckSteps(first, steps, length(sample));
+    SampleWords words(extent_.key, sample);
+    const Wave wave(words);
+    auto* values = static_cast<float*>(out);
+    for (int64_t step = first; step < first + steps; ++step) *values++ = static_cast<float>(wave.At(step + 1));
+    return Status::Ok();
   }
 
  private:
-  static double Clean(SampleWords& words, int64_t step) {
-    const double phase = kTwoPi * words.Unit(kFirstWord), frequency = 0.05 + 0.45 * words.Unit(kSecondWord);
-    return std::sin(phase + frequency * static_cast<double>(step));
-  }
-  template <typename Value>
-  Status Fill(int64_t sample, int64_t first, int64_t steps, void* out, Value value) const {
-    CheckSteps(first, steps, length(sample));
-    SampleWords words(extent_.key, sample);
-    auto* values = static_cast<float*>(out);
-    for (int64_t step = first; step < first + steps; ++step) *values++ = static_cast<float>(value(words, step));
-    return Status::Ok();
-  }
+  struct Wave {
+    explicit Wave(SampleWords& words)
+        : phase(kTwoPi * words.Unit(kFirstWord)), frequency(0.05 + 0.45 * words.Unit(kSecondWord)) {}
+    double At(int64_t step) const { return std::sin(phase + frequency * static_cast<double>(step)); }
+    double phase;      // radians
+    double frequency;  // radians a step
+  };
   Extent extent_;
   double noise_;
   SampleShape shape_;
@@ -268,9 +274,9 @@ class Settings {
   }
   double Number(std::string_view key, double fallback, double least, double most) { return Read(key, fallback, least, most); }
   bool Flag(std::string_view key, bool fallback) {
-    const std::string_view text = Take(key);
-    if (text.data() == nullptr) return fallback;
-    if (text != "true" && text != "false") Refuse(fmt::format("{} is '{}'; wanted true or false", key, text));
+    const std::optional<std::string_view> text = Take(key);
+    if (!text) return fallback;
+    if (text != "true" && text != "false") Refuse(fmt::format("{} is '{}'; wanted true or false", key, *text));
     return text == "true";
   }
   Extent ReadExtent(uint64_t seed, int64_t steps, int64_t fewest_steps) {
@@ -295,24 +301,24 @@ class Settings {
   void Refuse(const std::string& what) {
     if (status_.ok()) status_ = Status::Usage(fmt::format("{}: {}", source_, what));
   }
-  // The text behind `key`, or a text without data where it was not given.
-  std::string_view Take(std::string_view key) {
+  // The text behind `key`, where it was given.
+  std::optional<std::string_view> Take(std::string_view key) {
     known_.push_back(key);
     const auto found = std::find_if(given_.begin(), given_.end(), [&](const auto& pair) { return pair.first == key; });
-    if (found == given_.end()) return {};
+    if (found == given_.end()) return std::nullopt;
     const std::string_view text = found->second;
     given_.erase(found);
     return text;
   }
   template <typename Value>
   Value Read(std::string_view key, Value fallback, Value least, Value most) {
-    const std::string_view text = Take(key);
-    if (text.data() == nullptr) return fallback;
+    const std::optional<std::string_view> text = Take(key);
+    if (!text) return fallback;
     Value value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
     const bool in_range = value >= least && value <= most;  // false for NaN
-    if (error == std::errc() && end == text.data() + text.size() && in_range) return value;
-    Refuse(fmt::format("{} is '{}'; wanted a number from {} to {}", key, text, least, most));
+    if (error == std::errc() && end == text->data() + text->size() && in_range) return value;
+    Refuse(fmt::format("{} is '{}'; wanted a number from {} to {}", key, *text, least, most));
     return fallback;
   }
 

@@ -11,13 +11,16 @@ Batches are taken in file order, the last one of an epoch may be short, and the 
 A batch's loss is the mean over its valid items (samples, or steps where targets are per step), never over padding.
 
 The two peers take different roads on purpose: Keras carries the state through masked steps, PyTorch packs the rows and
-gathers the last valid step. A mistake in one of the roads shows as a difference between the peers.
+gathers the last valid step. A mistake in one of the roads shows as a difference between the peers. The frameworks are
+imported by the class that needs them: one process must not hold both.
 """
 import os
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+for threads in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
+    os.environ.setdefault(threads, "1")  # the models are tiny, and spinning threads are slow on a busy machine
 
 from dataclasses import dataclass, field
 
@@ -158,8 +161,6 @@ def run(model, case, weights, data, updates):
 
 
 class KerasPeer:
-    name = "Keras"
-
     def __init__(self, case):
         import keras
         import tensorflow as tf
@@ -252,8 +253,6 @@ class KerasPeer:
 
 
 class TorchPeer:
-    name = "PyTorch"
-
     def __init__(self, case):
         import torch
         self.torch, self.case = torch, case
