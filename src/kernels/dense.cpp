@@ -1,30 +1,22 @@
 #include "kernels/dense.h"
 
 #include "kernels/pointwise.h"
-#include "kernels/tiles.h"
 
 namespace plimsoll {
 
 DenseTiles AddDenseTiles(ProductSet& set, const DenseShape& shape) {
   const auto inputs = static_cast<int32_t>(shape.inputs), units = static_cast<int32_t>(shape.units);
   const auto input_stride = static_cast<int32_t>(shape.input_stride), stride = static_cast<int32_t>(shape.stride());
-  DenseTiles tiles{.set = &set};
-  TileShape forward{.m = kPanelColumns, .k = inputs, .lda = kPanelColumns, .ldb = input_stride, .ldc = stride, .add = true};
-  tiles.forward = set.AddHeights(forward);
-  forward.m = TailColumns(units);
-  tiles.forward_tail = set.AddHeights(forward);
+  DenseTiles tiles;
+  tiles.set = &set;
+  const auto heights = [&](const TileShape& tile) { return set.AddHeights(tile); };
+  tiles.forward = AddColumnTiles({.k = inputs, .lda = kPanelColumns, .ldb = input_stride, .ldc = stride, .add = true}, units, heights);
   if (shape.input_gradient) {
-    TileShape back{.m = kPanelColumns, .k = units, .lda = kPanelColumns, .ldb = stride,
-                   .ldc = static_cast<int32_t>(ActivationStride(inputs))};
-    tiles.back = set.AddHeights(back);
-    back.m = TailColumns(inputs);
-    tiles.back_tail = set.AddHeights(back);
+    const auto input_width = static_cast<int32_t>(ActivationStride(inputs));
+    tiles.back = AddColumnTiles({.k = units, .lda = kPanelColumns, .ldb = stride, .ldc = input_width}, inputs, heights);
   }
-  TileShape sum{.m = kPanelColumns, .n = inputs, .lda = stride, .ldb = input_stride, .ldc = kPanelColumns, .add = true,
-                .transposed = true};
-  tiles.sum = AddSumTiles(set, sum);
-  sum.m = TailColumns(units);
-  tiles.sum_tail = AddSumTiles(set, sum);
+  tiles.sum = AddColumnTiles({.n = inputs, .lda = stride, .ldb = input_stride, .ldc = kPanelColumns, .add = true, .transposed = true},
+                             units, [&](const TileShape& tile) { return AddSumTiles(set, tile); });
   return tiles;
 }
 
@@ -52,7 +44,7 @@ void dense_forward(float* out, const float* x, const float* weights, const float
         row += share.begin;
         float* tile_out = out + row * stride + panel * kPanelColumns;
         fill_rows(tile_out, bias + panel * kPanelColumns, n, last ? TailColumns(shape.units) : kPanelColumns, stride);
-        (*tiles.set)[(last ? tiles.forward_tail : tiles.forward) + static_cast<int>(n) - 1](
+        (*tiles.set)[tiles.forward.at(panel, panels) + static_cast<int>(n) - 1](
             tile_out, x + row * shape.input_stride, weights + panel * shape.inputs * kPanelColumns);
       });
     }
@@ -65,7 +57,7 @@ void dense_backward(float* d_x, const float* delta, const float* transposed, int
   pool.Run([&](int part) {
     const Share share = ShareOf(rows, part, pool.size());
     for (int64_t q = 0; q < column_tiles; ++q) {
-      const int first = q + 1 == column_tiles ? tiles.back_tail : tiles.back;
+      const int first = tiles.back.at(q, column_tiles);
       ForTiles(share.end - share.begin, [&](int64_t row, int64_t n) {
         row += share.begin;
         (*tiles.set)[first + static_cast<int>(n) - 1](d_x + row * d_stride + q * kPanelColumns, delta + row * shape.stride(),
@@ -85,7 +77,7 @@ void dense_gradient(float* d_weights, float* d_bias, const float* delta, const f
       const float* panel_delta = delta + panel * kPanelColumns;
       add_rows(d_bias + panel * kPanelColumns, panel_delta, rows, last ? TailColumns(shape.units) : kPanelColumns, stride);
       SumRows(d_weights + panel * shape.inputs * kPanelColumns, panel_delta, stride, x, shape.input_stride, rows,
-              last ? tiles.sum_tail : tiles.sum, *tiles.set);
+              tiles.sum.at(panel, panels), *tiles.set);
     }
   });
 }

@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "kernels/block_rows.h"
 #include "kernels/product.h"
+#include "kernels/tiles.h"
 
 namespace plimsoll {
 
@@ -26,9 +27,8 @@ struct DenseShape {
 
 struct DenseTiles {
   const ProductSet* set = nullptr;
-  int forward = 0, forward_tail = 0;  // heights 1 .. kTileRows
-  int back = 0, back_tail = 0;
-  int sum = 0, sum_tail = 0;          // 128, 64, ... 1 rows
+  ColumnTiles forward, back;  // heights 1 .. kTileRows
+  ColumnTiles sum;            // 128, 64, ... 1 rows
 };
 DenseTiles AddDenseTiles(ProductSet& set, const DenseShape& shape);
 

@@ -6,7 +6,6 @@
 
 #include "kernels/lstm_cell.h"
 #include "kernels/pointwise.h"
-#include "kernels/tiles.h"
 
 namespace plimsoll {
 namespace {
@@ -26,12 +25,12 @@ void Project(float* gates, const float* x, LstmWeights weights, int64_t begin, i
 
 // d = delta x transposed weights, for `count` rows from `begin`, all column tiles.
 void Back(float* d, int64_t d_stride, const float* delta, int64_t begin, int64_t count, int64_t width, const float* transposed,
-          const uint64_t* panel_bytes, const uint64_t* rows_bytes, int tile, int tail_tile, const LstmShape& shape,
+          const uint64_t* panel_bytes, const uint64_t* rows_bytes, const ColumnTiles& tiles, const LstmShape& shape,
           const ProductSet& set) {
   const int64_t column_tiles = (width + kPanelColumns - 1) / kPanelColumns;
   const int64_t tile_floats = shape.panels() * kPanelColumns * kPanelColumns;
   for (int64_t q = 0; q < column_tiles; ++q) {
-    const int first = q + 1 == column_tiles ? tail_tile : tile;
+    const int first = tiles.at(q, column_tiles);
     ForTiles(count, [&](int64_t row, int64_t n) {
       set[first + static_cast<int>(n) - 1].Batch(d + row * d_stride + q * kPanelColumns, delta + (begin + row) * kPanelColumns,
                                                  transposed + q * tile_floats, static_cast<uint64_t>(shape.panels()),
@@ -45,7 +44,8 @@ void Back(float* d, int64_t d_stride, const float* delta, int64_t begin, int64_t
 LstmTiles AddLstmTiles(ProductSet& set, const LstmShape& shape) {
   const auto inputs = static_cast<int32_t>(shape.inputs), units = static_cast<int32_t>(shape.units);
   const auto input_stride = static_cast<int32_t>(shape.input_stride), stride = static_cast<int32_t>(shape.stride());
-  LstmTiles tiles{.set = &set};
+  LstmTiles tiles;
+  tiles.set = &set;
   const TileShape rows{.m = kPanelColumns, .lda = kPanelColumns, .ldc = kPanelColumns, .add = true};
   TileShape project = rows, recur = rows;
   project.k = inputs;
@@ -55,16 +55,12 @@ LstmTiles AddLstmTiles(ProductSet& set, const LstmShape& shape) {
   tiles.project = set.AddHeights(project);
   tiles.recur = set.AddHeights(recur);
 
-  TileShape back{.m = kPanelColumns, .k = kPanelColumns, .lda = kPanelColumns, .ldb = kPanelColumns, .ldc = stride, .batch = true};
-  tiles.back_units = set.AddHeights(back);
-  back.m = TailColumns(units);
-  tiles.back_units_tail = set.AddHeights(back);
+  const auto heights = [&](const TileShape& tile) { return set.AddHeights(tile); };
+  TileShape back{.k = kPanelColumns, .lda = kPanelColumns, .ldb = kPanelColumns, .ldc = stride, .batch = true};
+  tiles.back_units = AddColumnTiles(back, units, heights);
   if (shape.input_gradient) {
     back.ldc = static_cast<int32_t>(ActivationStride(inputs));
-    back.m = kPanelColumns;
-    tiles.back_inputs = set.AddHeights(back);
-    back.m = TailColumns(inputs);
-    tiles.back_inputs_tail = set.AddHeights(back);
+    tiles.back_inputs = AddColumnTiles(back, inputs, heights);
   }
 
   TileShape sum{.m = kPanelColumns, .n = inputs, .lda = kPanelColumns, .ldb = input_stride, .ldc = kPanelColumns, .add = true,
@@ -190,18 +186,18 @@ void lstm_block_backward(float* gates, float* d_h, float* d_c, float* d_x, int64
                            d_out + at * stride + unit, c_of_steps + at * stride + unit, before + own * stride + unit, n, stride);
       }
       Back(d_h + own * stride, stride, gates, at, n, shape.units, transposed.recurrent, panel_bytes, rows_bytes,
-           tiles.back_units, tiles.back_units_tail, shape, *tiles.set);
+           tiles.back_units, shape, *tiles.set);
     }
     if (d_x == nullptr) return;
     if (pool.size() == 1) {
       Back(d_x, d_x_stride, gates, 0, row_steps, shape.inputs, transposed.input, panel_bytes, rows_bytes, tiles.back_inputs,
-           tiles.back_inputs_tail, shape, *tiles.set);
+           shape, *tiles.set);
       return;
     }
     for (int step = 0; step < block.steps; ++step) {
       const int64_t n = ActiveIn(block, step, share), at = block.first[step] + own;
       Back(d_x + at * d_x_stride, d_x_stride, gates, at, n, shape.inputs, transposed.input, panel_bytes, rows_bytes,
-           tiles.back_inputs, tiles.back_inputs_tail, shape, *tiles.set);
+           tiles.back_inputs, shape, *tiles.set);
     }
   });
 }

@@ -13,6 +13,7 @@
 #include "base/threads.h"
 #include "kernels/block_rows.h"
 #include "kernels/product.h"
+#include "kernels/tiles.h"
 
 namespace plimsoll {
 
@@ -37,8 +38,8 @@ struct LstmShape {
 struct LstmTiles {
   const ProductSet* set = nullptr;
   int project = 0, recur = 0;             // heights 1 .. kTileRows
-  int back_units = 0, back_units_tail = 0;    // dh: batch over panels
-  int back_inputs = 0, back_inputs_tail = 0;  // dx
+  ColumnTiles back_units;                 // dh: batch over panels
+  ColumnTiles back_inputs;                // dx
   int sum_inputs = 0, sum_units = 0;      // weight gradients: 128, 64, 32, 16, 8, 4, 2, 1 rows a call
 };
 LstmTiles AddLstmTiles(ProductSet& set, const LstmShape& shape);

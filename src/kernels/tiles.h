@@ -15,6 +15,22 @@ constexpr int32_t TailColumns(int64_t width) {
   return static_cast<int32_t>(tail == 0 ? kPanelColumns : (tail + 7) / 8 * 8);
 }
 
+// Two families of tiles for the columns [0, width) of an output: of 32 columns, and of the last ones. Where all columns are
+// the last ones there is no other family.
+struct ColumnTiles {
+  int whole = 0, tail = 0;  // numbers of the tiles with one row
+  int at(int64_t tile, int64_t tiles) const { return tile + 1 == tiles ? tail : whole; }
+};
+template <typename Add>
+ColumnTiles AddColumnTiles(TileShape shape, int64_t width, const Add& add) {
+  ColumnTiles tiles;
+  shape.m = TailColumns(width);
+  tiles.tail = add(shape);
+  shape.m = kPanelColumns;
+  tiles.whole = width <= kPanelColumns ? tiles.tail : add(shape);
+  return tiles;
+}
+
 // Calls function(first row, rows) for even tiles of at most kTileRows.
 template <typename Function>
 void ForTiles(int64_t rows, const Function& function) {
@@ -25,7 +41,7 @@ void ForTiles(int64_t rows, const Function& function) {
   }
 }
 
-// Tiles that add the products of 128, 64, ... 1 rows; returns the number of the first.
+// Tiles that add the products of 128, 64, ... 1 rows; gives the number of the first.
 inline int AddSumTiles(ProductSet& set, TileShape shape) {
   int first = -1;
   for (int rows = kSumRows; rows >= 1; rows /= 2) {

@@ -1,6 +1,6 @@
 // summary: what a job's layers are and what they hold; what this machine offers.
 #include <fmt/format.h>
-#include <hwy/base.h>
+#include <hwy/highway.h>
 #include <libxsmm_version.h>
 #include <zlib.h>
 

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/random.h"
 #include "infer/scorer.h"
 #include "model/weights.h"
 #include "train/adam.h"
@@ -107,7 +108,10 @@ Status Run::Epoch(int64_t epoch) {
     observer_->Step(report);
   }
 
-  EpochReport end{.epoch = epoch, .epochs = options.epochs, .updates = updates_};
+  EpochReport end;
+  end.epoch = epoch;
+  end.epochs = options.epochs;
+  end.updates = updates_;
   end.train = ToScore(sums, setup_.job.task);
   if (has_valid()) {
     const Result<Score> valid = ScoreNow();
@@ -176,7 +180,8 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   if (!engine.ok()) return engine.status();
   if (options.observer != nullptr) options.observer->Planned(ready.plan);
 
-  RunResult result{.plan = ready.plan};
+  RunResult result;
+  result.plan = ready.plan;
   Run run(ready, **engine, options.observer);
   PLIMSOLL_RETURN_IF_ERROR(run.Start());
   const Result<Score> first = run.ScoreNow();
