@@ -279,7 +279,11 @@ void Progress::FillEpochLine(const EpochReport& report) {
     line_.head.Add("  {}/{}", last_step_, steps_per_epoch_);
     line_.done = static_cast<double>(last_step_) / static_cast<double>(steps_per_epoch_);
   }
-  AddDuration(line_.Field(EpochTime), report.seconds);
+  if (report.seconds >= 0.0 && report.seconds < 9.95) {
+    line_.Field(EpochTime).Add("{:.1f} s", report.seconds);
+  } else {
+    AddDuration(line_.Field(EpochTime), report.seconds);
+  }
   AddLoss(line_.Field(TrainLoss), "loss", report.train.loss);
   if (report.train.accuracy >= 0.0) line_.Field(TrainAccuracy).Add("accuracy {:.3f}", report.train.accuracy);
   if (report.has_valid) {

@@ -1,0 +1,327 @@
+#include "arguments.h"
+
+#include <fmt/format.h>
+#include <plimsoll/text.h>
+#include <plimsoll/version.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include "verbs.h"
+
+namespace {
+
+using plimsoll::JobOverride;
+using plimsoll::Result;
+using plimsoll::Status;
+using Words = std::vector<std::string>;
+
+enum FlagSet : unsigned {
+  JobFlags = 1,     // short names of job keys, and --section.key=value
+  RunFlags = 2,     // --out
+  ConfigFlags = 4,  // --print-config
+  DryRun = 8,
+  ProgressFlags = 16,
+  DataFlags = 32,  // evaluate's own
+};
+
+struct Verb {
+  std::string_view name;
+  std::vector<std::string_view> aliases;
+  std::string_view target;  // name of the positional; empty: none
+  std::string_view target_about;
+  std::string_view about;
+  unsigned flags;
+  std::array<std::string_view, 2> examples;
+  int (*run)(const Arguments&);
+};
+
+const std::vector<Verb>& Verbs() {
+  static const std::vector<Verb> kVerbs = {
+      {"train",
+       {"fit"},
+       "JOB",
+       "job file, TOML or JSON; not needed when flags say it all",
+       "plans a job inside its memory budget, then trains it",
+       JobFlags | RunFlags | ConfigFlags | DryRun | ProgressFlags,
+       {"plimsoll train job.toml --memory 200MB", "plimsoll train job.toml --epochs 3 --train.beta_2=0.99 --out runs/try"},
+       RunTrain},
+      {"plan",
+       {},
+       "JOB",
+       "job file, TOML or JSON",
+       "says whether and how a job fits its budget; trains nothing",
+       JobFlags | ConfigFlags,
+       {"plimsoll plan job.toml --memory 64MB", "plimsoll plan job.toml --json"},
+       RunPlan},
+      {"evaluate",
+       {"eval", "test"},
+       "RUN",
+       "run folder or model folder",
+       "scores a trained model",
+       DataFlags,
+       {"plimsoll evaluate runs/reviews", "plimsoll evaluate runs/reviews --data test.npz --json"},
+       RunEvaluate},
+      {"summary",
+       {},
+       "JOB",
+       "job file, TOML or JSON",
+       "lists the layers with shapes, parameters and bytes",
+       JobFlags | ConfigFlags,
+       {"plimsoll summary job.toml", "plimsoll summary job.toml --model.layers.0.units=256"},
+       RunSummary},
+      {"verify",
+       {},
+       "JOB",
+       "job file, TOML or JSON",
+       "compares one step under the plan with plain loops in double precision",
+       JobFlags | ConfigFlags,
+       {"plimsoll verify job.toml", "plimsoll verify job.toml --memory 64MB --json"},
+       RunVerify},
+      {"doctor",
+       {},
+       "",
+       "",
+       "shows the processor, the kernels chosen for it and the memory limits found",
+       0,
+       {"plimsoll doctor", "plimsoll doctor --json"},
+       RunDoctor},
+      {"demo",
+       {},
+       "",
+       "",
+       "trains a small built-in job and shows what its memory did",
+       JobFlags | RunFlags | ConfigFlags | ProgressFlags,
+       {"plimsoll demo", "plimsoll demo --memory 24MB --epochs 2"},
+       RunDemo},
+  };
+  return kVerbs;
+}
+
+// Short names of job keys. Their values are checked by the job's own table.
+struct ShortFlag {
+  const char* flag;
+  const char* key;
+  const char* value;
+  const char* about;
+};
+constexpr std::array kShortFlags = {
+    ShortFlag{"--memory", "memory.budget", "SIZE", "peak of the whole process: bytes, 256MB, 80%, auto"},
+    ShortFlag{"--task", "task", "TASK", "classify or regress"},
+    ShortFlag{"--data", "data.train", "FILE", "training data: .npz, .npy or generate:..."},
+    ShortFlag{"--valid", "data.valid", "FILE|SHARE", "validation data, or a share of the training data"},
+    ShortFlag{"--epochs", "train.epochs", "N", "passes over the training data"},
+    ShortFlag{"--max-steps", "train.max_steps", "N", "end after this many updates"},
+    ShortFlag{"--batch-size", "train.batch_size", "N", "sequences one update covers"},
+    ShortFlag{"--lr", "train.learning_rate", "X", "learning rate"},
+    ShortFlag{"--optimizer", "train.optimizer", "NAME", "adam"},
+    ShortFlag{"--clip-norm", "train.clip_norm", "X", "bound on the norm of the whole gradient"},
+    ShortFlag{"--init-from", "init_from", "MODEL", "begin with the weights of this model folder"},
+    ShortFlag{"--seed", "train.seed", "N", "of weights, order and dropout"},
+    ShortFlag{"--threads", "train.threads", "N", "0: all cores"},
+};
+
+const Verb* FindVerb(std::string_view name) {
+  for (const Verb& verb : Verbs()) {
+    if (verb.name == name || std::count(verb.aliases.begin(), verb.aliases.end(), name) > 0) return &verb;
+  }
+  return nullptr;
+}
+
+Status UnknownVerb(const std::string& name) {
+  if (name.ends_with(".toml") || name.ends_with(".json"))
+    return Status::Usage(fmt::format("a verb comes first, and {} is none", name), fmt::format("plimsoll train {}", name));
+  if (name.starts_with("-")) return Status::Usage(fmt::format("a verb comes first, and {} is none", name), "plimsoll --help");
+  std::vector<std::string_view> names;
+  for (const Verb& verb : Verbs()) {
+    names.push_back(verb.name);
+    names.insert(names.end(), verb.aliases.begin(), verb.aliases.end());
+  }
+  return Status::Usage(fmt::format("unknown verb {}{}", name, plimsoll::DidYouMean(name, names)), "plimsoll --help");
+}
+
+std::string GeneralHelp() {
+  std::string text =
+      "plimsoll trains recurrent models inside a memory budget that you state.\n"
+      "Usage: plimsoll VERB [JOB.toml] [--flag value] [--section.key=value]\n\nVerbs:\n";
+  for (const Verb& verb : Verbs()) {
+    std::string names(verb.name);
+    for (const std::string_view alias : verb.aliases) names += fmt::format(", {}", alias);
+    text += fmt::format("  {:<22}{}\n", names, verb.about);
+  }
+  return text +
+         "\n`plimsoll VERB --help` lists a verb's flags; --version says which plimsoll this is.\n"
+         "Any key of a job can be given as a flag: --train.epochs=5, --model.layers.0.units=64.\n"
+         "Exit codes: 2 usage or job file, 3 data, 4 does not fit the budget, 5 diverged,\n"
+         "            6 a promise broken (a bug of ours), 7 cannot write, 1 internal error.\n"
+         "\nExamples:\n  plimsoll demo\n  plimsoll train job.toml --memory 200MB\n";
+}
+
+// --train.epochs=5 and --train.epochs 5 leave `typed` and become overrides.
+Result<std::vector<JobOverride>> TakeDottedFlags(Words& typed) {
+  std::vector<JobOverride> overrides;
+  Words rest;
+  for (size_t i = 0; i < typed.size(); ++i) {
+    const std::string& word = typed[i];
+    if (word == "--") {
+      rest.insert(rest.end(), typed.begin() + static_cast<std::ptrdiff_t>(i), typed.end());
+      break;
+    }
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("--") || name.find('.') == std::string::npos) {
+      rest.push_back(word);
+    } else if (name.size() < word.size()) {
+      overrides.push_back({name.substr(2), word.substr(name.size() + 1)});
+    } else if (i + 1 < typed.size() && !typed[i + 1].starts_with("--")) {
+      overrides.push_back({name.substr(2), typed[++i]});
+    } else {
+      return Status::Usage(fmt::format("{} has no value", name), fmt::format("{}=VALUE", name));
+    }
+  }
+  typed = std::move(rest);
+  return overrides;
+}
+
+// What CLI11 fills in for the short flags, beside what it fills in directly.
+struct Bound {
+  std::array<std::string, kShortFlags.size()> values;
+  std::array<CLI::Option*, kShortFlags.size()> options = {};
+};
+
+void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& bound) {
+  if (!verb.target.empty()) {
+    app.add_option(std::string(verb.target), arguments.target, std::string(verb.target_about))->type_name("");
+  }
+  if (verb.flags & JobFlags) {
+    for (size_t i = 0; i < kShortFlags.size(); ++i) {
+      const ShortFlag& flag = kShortFlags[i];
+      bound.options[i] =
+          app.add_option(flag.flag, bound.values[i], flag.about)->type_name(flag.value)->group("Job")->take_last();
+    }
+  }
+  if (verb.flags & DataFlags) {
+    app.add_option("--data", arguments.data_file, "other data than the run's own")->type_name("FILE")->take_last();
+    app.add_option("--targets", arguments.targets, ".npy of y, beside a .npy data file")->type_name("FILE")->take_last();
+    app.add_option("--lengths", arguments.lengths, ".npy of lengths, beside a .npy data file")->type_name("FILE")->take_last();
+    app.add_option("--memory", arguments.memory, "instead of the budget of the run")->type_name("SIZE")->take_last();
+    app.add_option("--threads", arguments.threads, "0: as the run had")->type_name("N")->take_last();
+  }
+  if (verb.flags & RunFlags) {
+    app.add_option("--out", arguments.out, "run folder, which must not exist")->type_name("DIR")->group("Run")->take_last();
+  }
+  if (verb.flags & DryRun) app.add_flag("--dry-run", arguments.dry_run, "plan, and train nothing")->group("Run");
+  if (verb.flags & ConfigFlags) {
+    app.add_flag("--print-config", arguments.print_config, "write the complete job as TOML, and end")->group("Run");
+  }
+  app.add_flag("--json", arguments.json, "the result, or the error, as one JSON object")->group("Output");
+  if (verb.flags & ProgressFlags) {
+    app.add_flag("--quiet", arguments.quiet, "no progress")->group("Output");
+    app.add_option("--log-format", arguments.log_format, "auto, bar, line, json or none")
+        ->type_name("HOW")
+        ->group("Output")
+        ->take_last();
+    app.add_option("--color", arguments.color, "auto, never or always")->type_name("WHEN")->group("Output")->take_last();
+  }
+  app.set_help_flag("-h,--help", "this text")->group("Output");
+}
+
+std::string VerbHelp(const CLI::App& app, const Verb& verb) {
+  std::string text = app.help();
+  for (size_t at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n")) text.erase(at, 1);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  if (verb.flags & JobFlags) text += "\n\nEvery key of the job file is a flag too: --section.key=value.";
+  return fmt::format("{}\n\nExamples:\n  {}\n  {}\n", text, verb.examples[0], verb.examples[1]);
+}
+
+Status UnknownFlag(const CLI::App& app, const Verb& verb, const Words& left) {
+  const auto flag =
+      std::find_if(left.begin(), left.end(), [](const std::string& word) { return word.size() > 1 && word[0] == '-'; });
+  const std::string help = fmt::format("plimsoll {} --help", verb.name);
+  if (flag == left.end() || *flag == "--")
+    return Status::Usage(fmt::format("{} takes no further argument, got {}", verb.name, left.back()), help);
+  const std::string name = flag->substr(0, flag->find('='));
+  Words names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->nonpositional()) names.push_back(option->get_name(false, false));
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return Status::Usage(fmt::format("unknown flag {} of {}{}", name, verb.name, plimsoll::DidYouMean(name, known)), help);
+}
+
+Status CheckChoice(std::string_view flag, const std::string& given, std::span<const std::string_view> choices) {
+  if (std::count(choices.begin(), choices.end(), given) > 0) return Status::Ok();
+  return Status::Usage(fmt::format("{}: wanted one of {}, got {}{}", flag, fmt::join(choices, ", "), given,
+                                   plimsoll::DidYouMean(given, choices)));
+}
+
+// What no job table checks.
+Status CheckValues(const Arguments& arguments) {
+  constexpr std::array<std::string_view, 5> kFormats = {"auto", "bar", "line", "json", "none"};
+  constexpr std::array<std::string_view, 3> kColors = {"auto", "never", "always"};
+  PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--log-format", arguments.log_format, kFormats));
+  PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--color", arguments.color, kColors));
+  if (arguments.threads < 0 || arguments.threads > 1024)
+    return Status::Usage(fmt::format("--threads: wanted a whole number from 0 to 1024, got {}", arguments.threads));
+  return Status::Ok();
+}
+
+Result<Parsed> ParseVerb(const Verb& verb, Words typed) {
+  Parsed parsed = {.run = verb.run, .arguments = {}, .text = ""};
+  Result<std::vector<JobOverride>> dotted = TakeDottedFlags(typed);
+  if (!dotted.ok()) return dotted.status();
+  if (!(verb.flags & JobFlags) && !dotted->empty())
+    return Status::Usage(fmt::format("{} has no job to change with --{}", verb.name, dotted->front().key),
+                         fmt::format("plimsoll {} --help", verb.name));
+
+  CLI::App app(std::string(verb.about), fmt::format("plimsoll {}", verb.name));
+  app.allow_extras();  // told apart below, with an offer
+  app.get_formatter()->column_width(28);
+  Bound bound;
+  AddFlags(app, verb, parsed.arguments, bound);
+  try {
+    std::reverse(typed.begin(), typed.end());  // as CLI11 takes them
+    app.parse(std::move(typed));
+  } catch (const CLI::CallForHelp&) {
+    return Parsed{.run = nullptr, .arguments = {}, .text = VerbHelp(app, verb)};
+  } catch (const CLI::ParseError& error) {
+    return Status::Usage(error.what(), fmt::format("plimsoll {} --help", verb.name));
+  }
+  if (const Words left = app.remaining(); !left.empty()) return UnknownFlag(app, verb, left);
+  PLIMSOLL_RETURN_IF_ERROR(CheckValues(parsed.arguments));
+  for (size_t i = 0; i < kShortFlags.size(); ++i) {
+    if (bound.options[i] != nullptr && bound.options[i]->count() > 0)
+      parsed.arguments.overrides.push_back({kShortFlags[i].key, bound.values[i]});
+  }
+  for (JobOverride& change : *dotted) parsed.arguments.overrides.push_back(std::move(change));
+  return parsed;
+}
+
+}  // namespace
+
+bool AsksForJson(const std::vector<std::string>& typed) {
+  const auto end = std::find(typed.begin(), typed.end(), "--");
+  return std::find(typed.begin(), end, "--json") != end;
+}
+
+Result<Parsed> ParseArguments(const std::vector<std::string>& typed) {
+  if (typed.empty()) return Status::Usage("what is to be done?", "plimsoll --help");
+  const std::string& first = typed[0];
+  if (first == "--version" || first == "-V") {
+    return Parsed{.run = nullptr,
+                  .arguments = {},
+                  .text = AsksForJson(typed) ? fmt::format("{{\"version\": \"{}\"}}\n", plimsoll::kVersion)
+                                             : fmt::format("plimsoll {}\n", plimsoll::kVersion)};
+  }
+  if (first == "--help" || first == "-h" || first == "help") {
+    if (first != "help" || typed.size() == 1) return Parsed{.run = nullptr, .arguments = {}, .text = GeneralHelp()};
+    const Verb* verb = FindVerb(typed[1]);
+    if (verb == nullptr) return UnknownVerb(typed[1]);
+    return ParseVerb(*verb, {"--help"});
+  }
+  const Verb* verb = FindVerb(first);
+  if (verb == nullptr) return UnknownVerb(first);
+  return ParseVerb(*verb, {typed.begin() + 1, typed.end()});
+}

@@ -1,0 +1,62 @@
+#include "output.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+using plimsoll::ColorMode;
+using plimsoll::ProgressFormat;
+
+int Answer(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (written) return 0;
+  // A reader that has seen enough (`| head`) is no reason to complain.
+  if (errno != EPIPE) fmt::print(stderr, "plimsoll: cannot write to stdout: {}\n", std::strerror(errno));
+  return static_cast<int>(plimsoll::StatusKind::CannotWrite);
+}
+
+int AnswerJson(const Json& json) {
+  return Answer(json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
+}
+
+int Fail(bool as_json, const plimsoll::Status& status) {
+  if (as_json) {
+    Json error = {{"code", status.exit_code()}, {"message", status.message()}, {"hint", status.hint()}};
+    if (status.kind() == plimsoll::StatusKind::OverBudget) error["min_bytes"] = status.min_bytes();
+    const int answered = AnswerJson(Json{{"error", std::move(error)}});
+    return answered == 0 ? status.exit_code() : answered;
+  }
+  fmt::print(stderr, "plimsoll: {}\n", status.message());
+  if (!status.hint().empty()) fmt::print(stderr, "  try: {}\n", status.hint());
+  return status.exit_code();
+}
+
+std::unique_ptr<plimsoll::Observer> ProgressFor(const Arguments& arguments) {
+  plimsoll::ProgressOptions options;
+  options.fd = 2;
+  if (arguments.log_format == "bar") options.format = ProgressFormat::Bar;
+  if (arguments.log_format == "line") options.format = ProgressFormat::Line;
+  if (arguments.log_format == "json") options.format = ProgressFormat::Json;
+  if (arguments.log_format == "none" || arguments.quiet) options.format = ProgressFormat::None;
+  if (arguments.color == "never") options.color = ColorMode::Never;
+  if (arguments.color == "always") options.color = ColorMode::Always;
+  return plimsoll::MakeProgress(options);
+}
+
+std::string ScoreText(const plimsoll::Score& score) {
+  const double size = std::abs(score.loss);
+  const bool plain = size == 0.0 || (size >= 1e-3 && size < 1e4);
+  std::string text = plain ? fmt::format("loss {:.4f}", score.loss) : fmt::format("loss {:.3e}", score.loss);
+  if (score.accuracy >= 0.0) text += fmt::format(" · accuracy {:.3f}", score.accuracy);
+  return text;
+}
+
+Json ScoreJson(const plimsoll::Score& score) {
+  Json json = {{"loss", score.loss}};
+  if (score.accuracy >= 0.0) json["accuracy"] = score.accuracy;
+  json["items"] = score.items;
+  return json;
+}

@@ -1,0 +1,75 @@
+#include "run.h"
+
+#include <fmt/format.h>
+#include <plimsoll/text.h>
+#include <plimsoll/trainer.h>
+
+#include "output.h"
+
+using plimsoll::PrettyBytes;
+
+namespace {
+
+// Hands everything on to the progress shown, and remembers the peak after the first and the last epoch.
+class EpochPeaks final : public plimsoll::Observer {
+ public:
+  explicit EpochPeaks(plimsoll::Observer& shown) : shown_(shown) {}
+  void Planned(const plimsoll::Plan& plan) override { shown_.Planned(plan); }
+  void Message(std::string_view text) override { shown_.Message(text); }
+  void Step(const plimsoll::StepReport& report) override { shown_.Step(report); }
+  void Epoch(const plimsoll::EpochReport& report) override {
+    if (epochs_++ == 0) first_ = report.peak_bytes;
+    last_ = report.peak_bytes;
+    shown_.Epoch(report);
+  }
+
+  int64_t epochs() const { return epochs_; }
+  int64_t first() const { return first_; }
+  int64_t last() const { return last_; }
+
+ private:
+  plimsoll::Observer& shown_;
+  int64_t epochs_ = 0;
+  int64_t first_ = 0;
+  int64_t last_ = 0;
+};
+
+std::string Report(const plimsoll::RunResult& result, const EpochPeaks& peaks, const std::string& out) {
+  std::string text = fmt::format("before  {}\nafter   {}\n", ScoreText(result.first), ScoreText(result.last));
+  text += fmt::format("time    {:.1f} s, {} updates in {} epochs\n", result.seconds, result.updates, result.epochs);
+  text += fmt::format("memory  planned {} · measured {} · budget {}\n", PrettyBytes(result.plan.peak_bytes),
+                      PrettyBytes(result.peak_bytes), PrettyBytes(result.plan.budget_bytes));
+  if (peaks.epochs() > 1) {
+    const int64_t growth = peaks.last() - peaks.first();
+    text += growth == 0 ? fmt::format("        flat: not a byte more after epoch {} than after the first\n", peaks.epochs())
+                        : fmt::format("        grew by {} from the first epoch to the last\n", PrettyBytes(growth));
+  }
+  if (!out.empty()) text += fmt::format("run     {}\n", out);
+  return text;
+}
+
+Json ReportJson(const plimsoll::RunResult& result, const EpochPeaks& peaks, const std::string& out) {
+  Json json = {{"first", ScoreJson(result.first)},
+               {"last", ScoreJson(result.last)},
+               {"updates", result.updates},
+               {"epochs", result.epochs},
+               {"seconds", result.seconds},
+               {"peak_bytes", result.peak_bytes},
+               {"planned_bytes", result.plan.peak_bytes},
+               {"budget_bytes", result.plan.budget_bytes},
+               {"growth_bytes", peaks.last() - peaks.first()}};
+  if (!out.empty()) json["run"] = out;
+  if (!result.model_folder.empty()) json["model"] = result.model_folder;
+  return json;
+}
+
+}  // namespace
+
+int TrainAndAnswer(const plimsoll::Job& job, const std::string& out, const Arguments& arguments) {
+  std::unique_ptr<plimsoll::Observer> progress = ProgressFor(arguments);
+  EpochPeaks peaks(*progress);
+  plimsoll::Result<plimsoll::RunResult> result = plimsoll::Train(job, {.out = out, .observer = &peaks});
+  progress.reset();  // leaves the terminal on a fresh line before anything is told
+  if (!result.ok()) return Fail(arguments.json, result.status());
+  return arguments.json ? AnswerJson(ReportJson(*result, peaks, out)) : Answer(Report(*result, peaks, out));
+}

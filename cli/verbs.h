@@ -1,0 +1,12 @@
+// verbs: one function a verb. Each prints its result on stdout and returns the exit code.
+#pragma once
+
+#include "arguments.h"
+
+int RunTrain(const Arguments& arguments);
+int RunPlan(const Arguments& arguments);
+int RunEvaluate(const Arguments& arguments);
+int RunSummary(const Arguments& arguments);
+int RunVerify(const Arguments& arguments);
+int RunDoctor(const Arguments& arguments);
+int RunDemo(const Arguments& arguments);

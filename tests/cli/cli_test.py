@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""What must hold of the command line as a whole: exit codes, streams, JSON, help, suggestions.
+
+Run as: python3 tests/cli/cli_test.py build/plimsoll
+"""
+import json
+import os
+import pathlib
+import pty
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = ""
+
+VERBS = ["train", "plan", "evaluate", "summary", "verify", "doctor", "demo"]
+
+JOB = """
+task = "regress"
+[data]
+train = "generate:adding?steps=24&samples=256&min_steps=8"
+valid = 0.25
+[[model.layers]]
+type = "LSTM"
+units = 16
+[[model.layers]]
+type = "Dense"
+units = 1
+[train]
+batch_size = 32
+epochs = 2
+learning_rate = 1e-2
+seed = 3
+threads = 1
+[memory]
+budget = "64MB"
+"""
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.place.name)
+        self.job = self.folder / "small.toml"
+        self.job.write_text(JOB)
+
+    def tearDown(self):
+        self.place.cleanup()
+
+    def run_cli(self, *words, code=0, **more):
+        done = subprocess.run([PROGRAM, *map(str, words)], cwd=self.folder, capture_output=True, text=True, timeout=300, **more)
+        self.assertEqual(done.returncode, code, f"{words}\nstdout: {done.stdout}\nstderr: {done.stderr}")
+        return done
+
+    def refused(self, *words, code=2, says=()):
+        """The refusal is on stderr, twice the same as JSON on stdout, and says what it must."""
+        done = self.run_cli(*words, code=code)
+        self.assertEqual(done.stdout, "", words)
+        self.assertTrue(done.stderr.startswith("plimsoll: "), done.stderr)
+        for text in says:
+            self.assertIn(text, done.stderr)
+        as_json = self.run_cli(*words, "--json", code=code)
+        error = json.loads(as_json.stdout)["error"]
+        self.assertEqual(error["code"], code)
+        self.assertIn(error["message"], done.stderr)
+        self.assertIn("hint", error)
+        self.assertEqual(as_json.stderr, "")
+        return error
+
+
+class Help(CliTest):
+    def test_every_help_fits_a_screen_and_ends_with_two_examples(self):
+        for words in [["--help"], *[[verb, "--help"] for verb in VERBS], ["help", "train"]]:
+            text = self.run_cli(*words).stdout
+            lines = text.splitlines()
+            self.assertLessEqual(len(lines), 40, words)
+            self.assertLessEqual(max(map(len, lines)), 100, words)
+            self.assertEqual(lines[-3], "Examples:", words)
+            for line in lines[-2:]:
+                self.assertTrue(line.startswith("  plimsoll "), line)
+
+    def test_the_general_help_names_every_verb(self):
+        text = self.run_cli("--help").stdout
+        for verb in VERBS:
+            self.assertIn(f"\n  {verb}", text)
+
+    def test_version(self):
+        self.assertRegex(self.run_cli("--version").stdout, r"^plimsoll \d+\.\d+\.\d+\n$")
+        self.assertIn("version", json.loads(self.run_cli("--version", "--json").stdout))
+
+
+class Usage(CliTest):
+    def test_unknown_verbs_are_answered_with_the_nearest(self):
+        self.refused("trian", says=["unknown verb trian", "did you mean 'train'?"])
+        self.refused("evalute", says=["did you mean 'evaluate'?"])
+        self.refused("fits", says=["did you mean 'fit'?"])
+        self.refused("small.toml", says=["try: plimsoll train small.toml"])
+        self.refused("frobnicate", says=["unknown verb frobnicate", "plimsoll --help"])
+
+    def test_nothing_is_not_enough(self):
+        self.assertIn("plimsoll --help", self.run_cli(code=2).stderr)
+
+    def test_unknown_flags_are_answered_with_the_nearest(self):
+        self.refused("train", "small.toml", "--epoch", "3", says=["unknown flag --epoch of train", "did you mean '--epochs'?"])
+        self.refused("plan", "small.toml", "--memroy=1GB", says=["did you mean '--memory'?"])
+        self.refused("doctor", "--memory", "1GB", says=["unknown flag --memory of doctor"])
+        self.refused("train", "small.toml", "other.toml", says=["takes no further argument"])
+        self.refused("train", "small.toml", "--train.epoch=3", says=["unknown key", "did you mean 'epochs'?"])
+        self.refused("evaluate", "runs/x", "--train.epochs=3", says=["has no job"])
+
+    def test_values_are_checked_before_anything_runs(self):
+        self.refused("train", "small.toml", "--epochs", "five", says=['train.epochs: wanted a whole number, got text "five"'])
+        self.refused("train", "small.toml", "--epochs", "0", says=["from 1 to"])
+        self.refused("train", "small.toml", "--lr", "-1", says=["train.learning_rate: wanted a number from 0 to 1000, got -1"])
+        self.refused("train", "small.toml", "--memory", "12 parsecs", says=["12 parsecs", "wanted bytes, or an amount like 256MB"])
+        self.refused("train", "small.toml", "--memory", "0")
+        self.refused("train", "small.toml", "--memory", "200%", says=["at most 100%"])
+        self.refused("train", "small.toml", "--task", "clasify", says=["did you mean 'classify'?"])
+        self.refused("train", "small.toml", "--log-format", "bra", says=["did you mean 'bar'?"])
+        self.refused("train", "small.toml", "--color", "pink")
+        self.refused("train", "small.toml", "--train.epochs", says=["has no value"])
+        self.refused("evaluate", "runs/x", "--threads", "-1")
+        self.refused("evaluate", "runs/x", "--memory", "lots")
+
+    def test_the_job_must_be_there_and_readable(self):
+        self.refused("train", says=["no job file and no data", "--data"])
+        self.refused("train", "none.toml", says=["none.toml", "No such file"])
+        self.refused("train", ".", says=["Is a directory"])
+        self.refused("train", "x.npz", says=["is a data file", "--data x.npz"])
+        self.refused("evaluate", says=["run folder is missing"])
+        (self.folder / "bad.toml").write_text("[train]\nepochs = = 5\n")
+        self.refused("plan", "bad.toml", says=["bad.toml:2:", "not TOML"])
+        (self.folder / "bad.json").write_text('{"train": {\n"epochs": 5,}}')
+        self.refused("plan", "bad.json", says=["bad.json:2:", "not JSON"])
+        (self.folder / "key.toml").write_text("[train]\nepoch = 5\n")
+        self.refused("plan", "key.toml", says=["key.toml:2: unknown key", "did you mean 'epochs'?"])
+
+    def test_a_full_stdout_is_exit_code_7(self):
+        if not os.path.exists("/dev/full"):
+            self.fail("this test needs /dev/full")
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(done.returncode, 7)
+        self.assertIn("No space left", done.stderr)
+
+    def test_hostile_words_do_not_crash(self):
+        for word in ["", "-", "--", "---", "--=", "--.", "--.=", "=", "--x=", "\x1b[31m", "é", "-1", "a" * 100_000]:
+            for words in [[word], ["train", word], ["train", "--epochs", word], ["plan", "--train.epochs", word], ["evaluate", word]]:
+                done = subprocess.run([PROGRAM, *words], cwd=self.folder, capture_output=True, timeout=60)
+                self.assertIn(done.returncode, (2, 3), words)
+
+
+class Config(CliTest):
+    def test_print_config_is_a_job_file_that_gives_itself(self):
+        once = self.run_cli("train", "small.toml", "--print-config").stdout
+        (self.folder / "again.toml").write_text(once)
+        self.assertEqual(self.run_cli("plan", "again.toml", "--print-config").stdout, once)
+        self.assertIn("units = 16", once)
+        self.assertEqual(list(self.folder.glob("runs")), [])
+
+    def test_flags_win_over_the_file_and_the_long_names_over_the_short(self):
+        text = self.run_cli("train", "small.toml", "--epochs", "7", "--lr=.5", "--data", "2024", "--train.seed", "9", "--epochs=8",
+                            "--train.beta_1=0.5", "--model.layers.0.units=24", "--memory", "1000000", "--print-config").stdout
+        for line in ["epochs = 8 ", "learning_rate = 0.5 ", "seed = 9 ", "beta_1 = 0.5 ", "units = 24 ", 'budget = "1000000" ',
+                     f'train = "{os.path.realpath(self.folder)}/2024"']:
+            self.assertIn(line, text.replace(str(self.folder), os.path.realpath(self.folder)))
+        text = self.run_cli("train", "small.toml", "--epochs", "7", "--train.epochs=6", "--print-config").stdout
+        self.assertIn("epochs = 6 ", text)
+
+    def test_paths_in_a_file_are_relative_to_the_file(self):
+        (self.folder / "deep").mkdir()
+        (self.folder / "deep" / "job.toml").write_text('[data]\ntrain = "x.npz"\n')
+        self.assertIn("/deep/x.npz", self.run_cli("plan", "deep/job.toml", "--print-config").stdout)
+
+    def test_json_jobs_are_read_too(self):
+        (self.folder / "job.json").write_text('{"task": "regress", "train": {"epochs": 4}}')
+        text = self.run_cli("train", "job.json", "--print-config").stdout
+        self.assertIn('task = "regress"', text)
+        self.assertIn("epochs = 4 ", text)
+
+    def test_the_demo_can_be_printed_as_a_job(self):
+        text = self.run_cli("demo", "--print-config", "--memory", "48MB").stdout
+        self.assertIn("generate:adding", text)
+        self.assertIn('budget = "48MB"', text)
+
+    def test_with_json_the_config_is_inside_an_object(self):
+        self.assertIn("[train]", json.loads(self.run_cli("plan", "small.toml", "--print-config", "--json").stdout)["config"])
+
+
+class Verbs(CliTest):
+    def test_doctor_stays_small(self):
+        machine = json.loads(self.run_cli("doctor", "--json").stdout)
+        self.assertGreater(machine["cores"], 0)
+        self.assertLess(machine["peak_bytes"], 8_000_000)
+        self.assertIn("cpu", self.run_cli("doctor").stdout)
+
+    def test_plan_fits_and_says_how(self):
+        done = self.run_cli("plan", "small.toml")
+        self.assertIn("plan   fits: ", done.stdout)
+        self.assertIn("smallest budget", done.stdout)
+        plan = json.loads(self.run_cli("plan", "small.toml", "--json").stdout)
+        self.assertTrue(plan["feasible"])
+        self.assertLessEqual(plan["peak_bytes"], plan["budget_bytes"])
+        self.assertEqual(sum(plan["owners"].values()), plan["peak_bytes"])
+
+    def test_a_budget_that_is_too_small_is_exit_code_4_with_the_smallest_that_works(self):
+        for verb in ["plan", "train"]:
+            error = self.refused(verb, "small.toml", "--memory", "1MB", code=4)
+            self.assertGreater(error["min_bytes"], 1_000_000)
+        self.assertEqual(list(self.folder.glob("runs/*")), [])
+        self.run_cli("plan", "small.toml", "--memory", error["min_bytes"])
+
+    def test_dry_run_plans_and_writes_nothing(self):
+        self.assertIn("plan   fits", self.run_cli("train", "small.toml", "--dry-run").stdout)
+        self.assertEqual(list(self.folder.glob("runs")), [])
+
+    def test_train_writes_a_new_run_each_time_and_over_nothing(self):
+        first = self.run_cli("train", "small.toml", "--quiet")
+        self.assertEqual(first.stderr, "")
+        self.assertIn("run     runs/small\n", first.stdout)
+        result = json.loads(self.run_cli("fit", "small.toml", "--json", "--quiet").stdout)
+        self.assertEqual(result["run"], "runs/small-2")
+        self.assertLess(result["last"]["loss"], result["first"]["loss"])
+        self.assertLessEqual(result["peak_bytes"], result["budget_bytes"])
+        self.assertTrue((self.folder / "runs/small").is_dir())
+        self.refused("train", "small.toml", "--out", "runs/small", says=["exists already"])
+        without_file = self.run_cli("train", "--quiet", "--task=regress", "--data=generate:adding?steps=12&samples=64",
+                                    '--model.layers=[{type="LSTM", units=4}, {type="Dense"}]', "--json")
+        self.assertEqual(json.loads(without_file.stdout)["run"], "runs/regress")
+
+    def test_progress_into_a_pipe_has_no_escapes(self):
+        done = self.run_cli("train", "small.toml", "--color", "always")
+        self.assertNotIn("\x1b", done.stderr + done.stdout)
+        self.assertNotIn("\r", done.stderr + done.stdout)
+        self.assertIn("plan   fits", done.stderr)
+        self.assertIn("Epoch 2/2", done.stderr)
+
+    def test_progress_on_a_terminal_is_a_bar(self):
+        reader, writer = pty.openpty()
+        process = subprocess.Popen([PROGRAM, "train", "small.toml"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=writer,
+                                   env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"})
+        os.close(writer)
+        shown = b""
+        while True:
+            try:
+                chunk = os.read(reader, 4096)
+            except OSError:
+                break
+            if not chunk:
+                break
+            shown += chunk
+        os.close(reader)
+        self.assertEqual(process.wait(timeout=300), 0)
+        self.assertIn("━".encode(), shown)
+        self.assertIn(b"\r", shown)
+
+    def test_progress_as_json_is_one_object_a_line(self):
+        done = self.run_cli("train", "small.toml", "--log-format", "json")
+        events = [json.loads(line)["event"] for line in done.stderr.splitlines()]
+        self.assertEqual(events[0], "plan")
+        self.assertEqual(events.count("epoch"), 2)
+
+    def test_a_run_can_be_evaluated(self):
+        self.run_cli("train", "small.toml", "--quiet", "--out", "mine")
+        score = json.loads(self.run_cli("evaluate", "mine", "--json").stdout)
+        self.assertGreater(score["items"], 0)
+        self.assertIn("loss", self.run_cli("eval", "mine").stdout)
+        self.refused("evaluate", "nowhere", code=3, says=["nowhere"])
+        self.refused("test", "mine", "--data", "none.npz", code=3, says=["none.npz"])
+
+    def test_missing_data_is_exit_code_3(self):
+        self.refused("plan", "--task", "regress", "--data", "none.npz", "--model.layers=[{type='LSTM'}, {type='Dense'}]", code=3,
+                     says=["none.npz"])
+
+    def test_summary_and_verify(self):
+        summary = json.loads(self.run_cli("summary", "small.toml", "--json").stdout)
+        self.assertEqual(summary["parameters"], sum(layer["parameters"] for layer in summary["layers"]))
+        self.assertIn("LSTM(units=16", self.run_cli("summary", "small.toml").stdout)
+        report = json.loads(self.run_cli("verify", "small.toml", "--json").stdout)
+        self.assertTrue(report["ok"] and report["same_bits"])
+        self.assertIn("verify  ok", self.run_cli("verify", "small.toml").stdout)
+
+    def test_the_demo_closes_with_a_report(self):
+        done = self.run_cli("demo", "--epochs", "2", "--max-steps", "40")
+        for text in ["before  loss", "after   loss", "memory  planned", "budget 32 MB"]:
+            self.assertIn(text, done.stdout)
+        self.assertEqual(list(self.folder.glob("runs")), [])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: cli_test.py PROGRAM [unittest arguments]")
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
