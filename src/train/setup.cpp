@@ -83,12 +83,6 @@ std::vector<int64_t> WorstLengths(const Samples& samples, const Samples* more, i
 }
 
 Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options) {
-  auto setup = std::make_unique<Setup>();
-  setup->job = job;
-  const Result<int> threads = ThreadsOf(job);
-  if (!threads.ok()) return threads.status();
-  PLIMSOLL_RETURN_IF_ERROR(CheckMemoryText(job.memory.budget));
-
   if (job.data.train.empty()) return Status::Usage("data.train: no data was named", "give a file (.npz, .npy) or generate:adding");
   Result<std::unique_ptr<Samples>> samples = OpenSamples({.source = job.data.train,
                                                           .targets = job.data.targets,
@@ -96,16 +90,28 @@ Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options
                                                           .task = job.task,
                                                           .seed = job.train.seed});
   if (!samples.ok()) return samples.status();
-  setup->samples = std::move(samples).value();
+  if (job.data.valid_file.empty()) return SetUpWith(job, std::move(samples).value(), nullptr, options);
+  Result<std::unique_ptr<Samples>> valid = OpenValidation(job, (*samples)->shape());
+  if (!valid.ok()) return valid.status();
+  return SetUpWith(job, std::move(samples).value(), std::move(valid).value(), options);
+}
+
+Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples> samples, std::unique_ptr<Samples> valid,
+                                         const SetupOptions& options) {
+  auto setup = std::make_unique<Setup>();
+  setup->job = job;
+  setup->samples = std::move(samples);
+  setup->valid = std::move(valid);
+  const Result<int> threads = ThreadsOf(job);
+  if (!threads.ok()) return threads.status();
+  PLIMSOLL_RETURN_IF_ERROR(CheckMemoryText(job.memory.budget));
+
   SampleShape shape = setup->samples->shape();
   if (shape.width * 4 > kRowBufferBytes || shape.target_width * 4 > kRowBufferBytes) {
     return Status::Usage(fmt::format("{}: {} values a step, more than {}", job.data.train, std::max(shape.width, shape.target_width),
                                      kRowBufferBytes / 4));
   }
-  if (!job.data.valid_file.empty()) {
-    Result<std::unique_ptr<Samples>> valid = OpenValidation(job, shape);
-    if (!valid.ok()) return valid.status();
-    setup->valid = std::move(valid).value();
+  if (setup->valid != nullptr) {
     shape.vocabulary = std::max(shape.vocabulary, setup->valid->shape().vocabulary);
     shape.classes = std::max(shape.classes, setup->valid->shape().classes);
   }

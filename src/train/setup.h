@@ -40,6 +40,9 @@ struct Setup {
   Plan plan;
 };
 Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options);
+// The same on samples that are open already; `valid` may be null.
+Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples> samples, std::unique_ptr<Samples> valid,
+                                         const SetupOptions& options);
 
 // The memory of a planned job and the step that runs in it.
 struct Engine {

@@ -5,18 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <optional>
 
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/machine.h"
 #include "base/random.h"
 #include "infer/scorer.h"
-#include "model/weights.h"
-#include "train/adam.h"
 #include "train/model_folder.h"
 #include "train/setup.h"
+#include "train/update.h"
 
 namespace plimsoll {
 namespace {
@@ -34,38 +31,22 @@ class Run {
       : setup_(setup),
         engine_(engine),
         observer_(observer),
-        batch_(setup.samples.get(), engine.batch_buffers()),
-        adam_(setup.job.train, *setup.network, engine.memory, *setup.pool) {}
+        update_(setup, engine) {}
 
-  Status Start();
+  Status Start() { return update_.Start(); }
   Status Epochs(RunResult& result);
   Result<Score> ScoreNow();
 
  private:
   Status Epoch(int64_t epoch);
-  Status Update(const int64_t* numbers, int64_t count, StepSums& sums);
-  bool LimitReached() const { return setup_.job.train.max_steps > 0 && updates_ >= setup_.job.train.max_steps; }
+  bool LimitReached() const { return setup_.job.train.max_steps > 0 && update_.done() >= setup_.job.train.max_steps; }
   bool has_valid() const { return setup_.valid != nullptr || setup_.split->valid_count() > 0; }
 
   Setup& setup_;
   Engine& engine_;
   Observer* observer_;
-  Batch batch_;
-  Adam adam_;
-  int64_t updates_ = 0;
+  Update update_;
 };
-
-Status Run::Start() {
-  InitialiseWeights(*setup_.network, engine_.memory, setup_.job.train.seed);
-  if (!setup_.job.init_from.empty()) {
-    const Result<std::string> folder = FindModelFolder(setup_.job.init_from);
-    if (!folder.ok()) return folder.status();
-    PLIMSOLL_RETURN_IF_ERROR(ReadWeights(folder.value(), setup_, engine_));
-  }
-  adam_.Start();
-  engine_.step.PrepareWeights();
-  return Status::Ok();
-}
 
 Result<Score> Run::ScoreNow() {
   if (setup_.valid != nullptr) return ScoreSamples(setup_, engine_, ScoredPart::ValidationFile, setup_.valid->count());
@@ -78,7 +59,7 @@ Status Run::Epochs(RunResult& result) {
     PLIMSOLL_RETURN_IF_ERROR(Epoch(epoch));
     result.epochs = epoch;
   }
-  result.updates = updates_;
+  result.updates = update_.done();
   return Status::Ok();
 }
 
@@ -97,10 +78,11 @@ Status Run::Epoch(int64_t epoch) {
     const Clock::time_point start = Clock::now();
     const int64_t count = std::min(batch_size, samples - place);
     for (int64_t i = 0; i < count; ++i) numbers[i] = setup_.split->train(order[place + i]);
-    PLIMSOLL_RETURN_IF_ERROR(Update(numbers, count, sums));
+    PLIMSOLL_RETURN_IF_ERROR(update_.Gradients(numbers, count, sums));
+    PLIMSOLL_RETURN_IF_ERROR(update_.Apply());
     if (observer_ == nullptr) continue;
     report.step_in_epoch += 1;
-    report.update = updates_;
+    report.update = update_.done();
     report.loss = sums.loss / static_cast<double>(sums.items);
     if (setup_.job.task == Task::Classify) report.accuracy = sums.hits / static_cast<double>(sums.items);
     report.step_ms = SecondsSince(start) * 1e3;
@@ -111,7 +93,7 @@ Status Run::Epoch(int64_t epoch) {
   EpochReport end;
   end.epoch = epoch;
   end.epochs = options.epochs;
-  end.updates = updates_;
+  end.updates = update_.done();
   end.train = ToScore(sums, setup_.job.task);
   if (has_valid()) {
     const Result<Score> valid = ScoreNow();
@@ -128,31 +110,6 @@ Status Run::Epoch(int64_t epoch) {
                                              PrettyBytes(setup_.plan.budget_bytes), PrettyBytes(setup_.plan.peak_bytes)),
                                  "please report this with the run's plan.json");
   }
-  return Status::Ok();
-}
-
-// One update: the gradient of the whole batch, group after group, divided once by the batch's own count.
-Status Run::Update(const int64_t* numbers, int64_t count, StepSums& sums) {
-  StepSums own;
-  batch_.Start(numbers, count);
-  engine_.step.SetUpdate(static_cast<uint64_t>(updates_ + 1));
-  engine_.step.ZeroGradients();
-  for (int64_t group = 0; group < batch_.groups(); ++group) {
-    const Result<RowGroup> rows = batch_.Read(group);
-    if (!rows.ok()) return rows.status();
-    const auto schedule = FullStorageSchedule((rows.value().steps + kBlockSteps - 1) / kBlockSteps);
-    engine_.step.TrainGroup(rows.value(), schedule, 1.0 / static_cast<double>(batch_.items()), own);
-  }
-  if (!std::isfinite(own.loss)) {
-    return Status::Diverged(fmt::format("the loss is not finite at update {}", updates_ + 1),
-                            "lower train.learning_rate or set train.clip_norm (1.0 is usual)");
-  }
-  PLIMSOLL_RETURN_IF_ERROR(adam_.Update(updates_ + 1));
-  engine_.step.PrepareWeights();
-  ++updates_;
-  sums.loss += own.loss;
-  sums.hits += own.hits;
-  sums.items += own.items;
   return Status::Ok();
 }
 
