@@ -25,6 +25,7 @@ fi
 (($# > 0)) || set -- ./run ./test
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/plimsoll-root.XXXXXX")
+chmod 755 "$root"  # it becomes / of users other than root, too
 mounts=()
 clean_up() {
   local i
