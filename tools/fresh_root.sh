@@ -25,9 +25,11 @@ fi
 (($# > 0)) || set -- ./run ./test
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/plimsoll-root.XXXXXX")
+chmod 755 "$root"  # it becomes / of users other than root, too
 mounts=()
 clean_up() {
   local i
+  rm -f "$root.log"
   for ((i = ${#mounts[@]} - 1; i >= 0; i--)); do umount -R "${mounts[i]}" || umount -l "${mounts[i]}"; done
   # Never into something that is still mounted.
   if grep -qF " $root/" /proc/self/mounts; then
@@ -40,7 +42,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# The mirror that this machine's own Debian comes from, in either form of source list; Debian's own where none is named.
+# The mirror that this machine's own Debian comes from, in either form of source list; debootstrap's own where none is named.
 mirror_of_host() {
   local file
   for file in /etc/apt/sources.list.d/*.sources /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
@@ -50,7 +52,6 @@ mirror_of_host() {
   done | head -n 1
 }
 mirror=$(mirror_of_host)
-mirror=${mirror:-http://deb.debian.org/debian}
 
 # debootstrap does not read apt's settings.
 proxy=$(apt-config dump Acquire::http::Proxy | sed -n 's/^Acquire::http::Proxy "\(.*\)";$/\1/p')
@@ -58,16 +59,14 @@ if [[ -n $proxy && -z ${http_proxy:-} ]]; then export http_proxy=$proxy; fi
 
 began=$SECONDS
 echo "== debootstrap: $release, minbase, in $root"
-debootstrap --variant=minbase "$release" "$root" "$mirror" >"$root.log" 2>&1 || {
+debootstrap --variant=minbase "$release" "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 || {
   tail -n 30 "$root.log" >&2
-  rm -f "$root.log"
   exit 1
 }
-rm -f "$root.log"
 echo "== debootstrap: $((SECONDS - began)) s"
 
-mkdir -p "$root/work"
-git clone -q --no-hardlinks "$here" "$root/work/plimsoll"
+mkdir -p "$root/srv"
+git clone -q --no-hardlinks "$here" "$root/srv/plimsoll"
 echo "== clone of $(git -C "$here" rev-parse --short HEAD); what is not committed is not in it"
 
 # carry PATH...: the same file or folder in the new root, links followed.
@@ -83,16 +82,13 @@ carry() {
 carry /etc/resolv.conf /etc/hosts /etc/ssl/certs /usr/local/share/ca-certificates
 carry /etc/pip.conf "${HOME:-/root}/.config/pip" "${HOME:-/root}/.pip"
 apt-config dump | grep '^Acquire::' >"$root/etc/apt/apt.conf.d/90host" || true
-# Of the source lists only Debian's own: the others are not part of a base Debian.
-rm -f "$root/etc/apt/sources.list"
+# Of the source lists only Debian's own: the others are not part of a base Debian. debootstrap's stays where there is none.
 for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list; do
   if [[ -f $list ]] && grep -qE "^[^#]*\b$release\b.*" "$list" && grep -qE '^[^#]*/debian(-security)?/?([[:space:]]|$)' "$list"; then
     carry "$list"
   fi
 done
-if [[ -z $(compgen -G "$root/etc/apt/sources.list*") ]] || ! grep -rq debian "$root"/etc/apt/sources.list*; then
-  echo "deb $mirror $release main" >"$root/etc/apt/sources.list"
-fi
+if [[ ! -f /etc/apt/sources.list && -n $(compgen -G "$root/etc/apt/sources.list.d/*") ]]; then rm -f "$root/etc/apt/sources.list"; fi
 
 mounted() { # mounted PLACE OPTION...
   local place=$root$1
@@ -119,7 +115,7 @@ result=0
 for line in "$@"; do
   began=$SECONDS
   echo "== in the fresh root: $line"
-  if chroot "$root" /usr/bin/env -i "${environment[@]}" bash -c "cd /work/plimsoll && $line" </dev/null; then
+  if chroot "$root" /usr/bin/env -i "${environment[@]}" bash -c "cd /srv/plimsoll && $line" </dev/null; then
     echo "== passed: $line, $((SECONDS - began)) s"
   else
     result=$?

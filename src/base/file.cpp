@@ -1,3 +1,7 @@
+// file: the system calls behind file.h.
+//   in:    paths, offsets, bytes
+//   out:   a full count or a Status; EINTR and short counts end here
+//   never: retries a file whose write or sync failed, because the kernel may have dropped its pages
 #include "base/file.h"
 
 #include <fcntl.h>

@@ -1,3 +1,7 @@
+// generator: four small tasks, each a function of (seed, sample, step), and the text that selects one.
+//   in:    a generator text
+//   out:   a Samples object without data
+//   never: draws numbers in sequence; step t does not need the steps before it (parity sums their bits, 32 at a time)
 #include "data/generator.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// lengths: one look at all lengths, and a second that fills the table where they differ.
+//   in:    the array `lengths`
+//   out:   the table of lengths.h
+//   never: allocates for more samples than the file has numbers
 #include "data/lengths.h"
 
 #include <fmt/format.h>

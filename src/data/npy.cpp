@@ -1,3 +1,7 @@
+// npy: the header's grammar, its checks, and the conversion of elements.
+//   in:    bytes of a .npy, hostile until proven otherwise
+//   out:   an NpyArray whose shape agrees with the bytes present
+//   never: believes a size; every product is checked, and the result must equal what is there
 #include "data/npy.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// npy_samples: decides what the shapes mean, looks at every value once, then reads on demand.
+//   in:    the arrays x, y and lengths
+//   out:   a Samples object over the open files
+//   never: reads padding; hands out a value that it did not check
 #include "data/npy_samples.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,8 @@
 #include "data/npy_samples.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <limits>
@@ -323,11 +325,23 @@ TEST_F(NpySamplesTest, AFileThatChangesAfterOpeningCannotBringForeignNumbersIn) 
   EXPECT_EQ((*samples)->ReadInputs(1, 0, 3, out).exit_code(), 3);
 }
 
-TEST_F(NpySamplesTest, AFullTemporaryFolderIsExitSeven) {
+TEST_F(NpySamplesTest, ATemporaryFolderThatTakesNoBytesIsExitSeven) {
   ::setenv("TMPDIR", "/proc/missing", 1);
-  const auto samples = Open(kIds, Task::Classify, /*deflated=*/true);
+  EXPECT_EQ(Open(kIds, Task::Classify, /*deflated=*/true).status().exit_code(), 7);
   ::unsetenv("TMPDIR");
-  EXPECT_EQ(samples.status().exit_code(), 7);
+
+  // A limit on file sizes stands for a full disk: the write fails half way.
+  const Set large{Npy(std::vector<int32_t>(50000, 1), "(2, 25000)"), kIds.y, ""};
+  ASSERT_NE(Must(large, Task::Classify, /*deflated=*/true), nullptr);
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{.rlim_cur = 40000, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Status status = Open(large, Task::Classify, /*deflated=*/true).status();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(status.exit_code(), 7) << status.message();
+  EXPECT_NE(status.hint().find("TMPDIR"), std::string::npos);
 }
 
 TEST_F(NpySamplesTest, MoreThanOneScanBufferIsLookedAt) {

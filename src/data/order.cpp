@@ -1,3 +1,7 @@
+// order: a Feistel network with Philox as its round function, and a bitmap with ranks.
+//   in:    a place
+//   out:   a sample number
+//   never: changes when the machine, the threads or the order of questions do
 #include "data/order.h"
 
 #include <algorithm>

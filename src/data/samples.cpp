@@ -1,3 +1,7 @@
+// samples: the one door to all sources of data.
+//   in:    what the job names
+//   out:   a Samples object; or what the file is instead, and what can be read
+//   never: goes by a file's name; its first bytes decide
 #include "data/samples.h"
 
 #include <fmt/format.h>

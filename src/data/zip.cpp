@@ -1,3 +1,7 @@
+// zip: the records of an archive, from its end to its front.
+//   in:    bytes of a zip, hostile until proven otherwise
+//   out:   members whose ranges were checked; inflated bytes that have the size and the CRC claimed
+//   never: adds an offset to a size before both are known to lie inside the file
 #include "data/zip.h"
 
 #include <fmt/format.h>
