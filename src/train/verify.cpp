@@ -12,6 +12,7 @@
 #include "plimsoll/trainer.h"
 #include "reference/reference.h"
 #include "train/setup.h"
+#include "train/verify.h"
 
 namespace plimsoll {
 namespace {
@@ -136,18 +137,15 @@ Result<ReferenceResult<T>> RunReference(Setup& setup, const std::vector<int64_t>
   return ReferenceStep<T>(spec, tensors, batch, {.on = true, .seed = SeedFor(setup.job.train.seed, RandomUse::Dropout), .update = 1});
 }
 
-template <typename A, typename B>
-TensorDifference Difference(std::string name, const std::vector<A>& got, const std::vector<B>& wanted) {
-  TensorDifference result{.tensor = std::move(name), .elements = static_cast<int64_t>(wanted.size())};
+// Norm of (got - wanted) over the norm of wanted.
+double RelativeError(const std::vector<float>& got, const std::vector<double>& wanted) {
   double squares = 0.0, size = 0.0;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    const double difference = static_cast<double>(got[i]) - static_cast<double>(wanted[i]);
+    const double difference = static_cast<double>(got[i]) - wanted[i];
     squares += difference * difference;
-    size += static_cast<double>(wanted[i]) * static_cast<double>(wanted[i]);
-    if (!(std::abs(difference) <= result.max_abs)) result.max_abs = std::abs(difference);  // NaN stays
+    size += wanted[i] * wanted[i];
   }
-  result.relative = size > 0.0 ? std::sqrt(squares / size) : std::sqrt(squares);
-  return result;
+  return size > 0.0 ? std::sqrt(squares / size) : std::sqrt(squares);
 }
 
 bool SameBits(const StepResult& a, const StepResult& b) {
@@ -166,6 +164,21 @@ std::vector<T> Joined(const std::vector<std::vector<T>>& parts) {
 }
 
 }  // namespace
+
+TensorDifference JudgeTensor(std::string name, const std::vector<float>& got, const std::vector<double>& exact,
+                             const std::vector<float>& twin, int64_t longest_steps) {
+  TensorDifference result{.tensor = std::move(name), .elements = static_cast<int64_t>(exact.size())};
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(got[i]) - exact[i]);
+    if (!(difference <= result.max_abs)) result.max_abs = difference;  // NaN stays
+  }
+  result.relative = RelativeError(got, exact);
+  const double floor = 1.3e-6 * std::sqrt(static_cast<double>(std::min<int64_t>(longest_steps, 32)));
+  result.allowed = std::max(floor, 4.0 * RelativeError(twin, exact));
+  const bool tiny = result.max_abs <= 1e-9;  // a tensor that is zero but for rounding has no relative size
+  result.ok = result.relative <= result.allowed || tiny;
+  return result;
+}
 
 Result<VerifyReport> Verify(const Job& job) {
   FlushDenormals flush;
@@ -212,21 +225,15 @@ Result<VerifyReport> Verify(const Job& job) {
   if (!exact.ok()) return exact.status();
   const auto rounded = RunReference<float>(setup, numbers, weights);
   if (!rounded.ok()) return rounded.status();
-  // Short sequences have a fixed bound; long ones may err four times as much as the same plain loops in float.
-  const double floor = 1.3e-6 * std::sqrt(static_cast<double>(std::min<int64_t>(longest, 32)));
-  const auto compare = [&](std::string name, const auto& got, const auto& wanted, const auto& twin) {
-    TensorDifference difference = Difference(std::move(name), got, wanted);
-    difference.allowed = std::max(floor, 4.0 * Difference("", twin, wanted).relative);
-    const bool tiny = difference.max_abs <= 1e-9;  // a gradient that is zero but for rounding has no relative size
-    difference.ok = difference.relative <= difference.allowed || tiny;
-    report.tensors.push_back(std::move(difference));
+  const auto judge = [&](std::string name, const std::vector<float>& got, const std::vector<double>& wanted,
+                         const std::vector<float>& twin) {
+    report.tensors.push_back(JudgeTensor(std::move(name), got, wanted, twin, longest));
   };
-  using Doubles = std::vector<double>;
-  compare("loss", Doubles{planned.loss}, Doubles{exact.value().loss}, Doubles{static_cast<double>(rounded.value().loss)});
-  compare("outputs", Joined(planned.outputs), Joined(exact.value().outputs), Joined(rounded.value().outputs));
+  judge("loss", {static_cast<float>(planned.loss)}, {exact.value().loss}, {rounded.value().loss});
+  judge("outputs", Joined(planned.outputs), Joined(exact.value().outputs), Joined(rounded.value().outputs));
   for (size_t i = 0; i < exact.value().gradients.size(); ++i) {
-    compare("gradient of " + exact.value().gradients[i].name, planned.gradients[i], exact.value().gradients[i].values,
-            rounded.value().gradients[i].values);
+    judge("gradient of " + exact.value().gradients[i].name, planned.gradients[i], exact.value().gradients[i].values,
+          rounded.value().gradients[i].values);
   }
   report.ok = report.same_bits && std::all_of(report.tensors.begin(), report.tensors.end(), [](const auto& t) { return t.ok; });
   return report;

@@ -1,0 +1,65 @@
+#include "base/threads.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <numeric>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+TEST(ThreadPool, EveryPartRunsOnceACall) {
+  for (const int size : {1, 2, 3, 8}) {
+    ThreadPool pool(size);
+    std::vector<int> calls(static_cast<size_t>(size));
+    for (int round = 0; round < 2000; ++round) {
+      pool.Run([&](int part) { ++calls[static_cast<size_t>(part)]; });
+    }
+    for (const int count : calls) EXPECT_EQ(count, 2000);
+  }
+}
+
+TEST(ThreadPool, WorkersThatFellAsleepComeBack) {
+  ThreadPool pool(3);
+  std::vector<int> calls(3);
+  for (int round = 0; round < 5; ++round) {
+    usleep(20000);
+    pool.Run([&](int part) { ++calls[static_cast<size_t>(part)]; });
+  }
+  EXPECT_EQ(calls, (std::vector<int>{5, 5, 5}));
+}
+
+TEST(ThreadPool, WhatOnePartWroteTheNextCallSees) {
+  ThreadPool pool(4);
+  std::vector<int64_t> values(4);
+  for (int round = 0; round < 1000; ++round) {
+    pool.Run([&](int part) { values[static_cast<size_t>(part)] = round + part; });
+    int64_t sum = 0;
+    pool.Run([&](int part) {
+      if (part == 3) sum = std::accumulate(values.begin(), values.end(), int64_t{0});
+    });
+    ASSERT_EQ(sum, 4 * round + 6);
+  }
+}
+
+TEST(ShareOf, CoversEverythingOnce) {
+  for (const int64_t count : {0, 1, 5, 64, 1000}) {
+    for (const int parts : {1, 2, 3, 8}) {
+      for (const int64_t grain : {1, 8, 1024}) {
+        int64_t at = 0;
+        for (int part = 0; part < parts; ++part) {
+          const Share share = ShareOf(count, part, parts, grain);
+          EXPECT_EQ(share.begin, at);
+          EXPECT_GE(share.end, share.begin);
+          at = share.end;
+        }
+        EXPECT_EQ(at, count);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll

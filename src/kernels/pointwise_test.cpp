@@ -1,0 +1,111 @@
+#include "kernels/pointwise.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/random.h"
+
+namespace plimsoll {
+namespace {
+
+// Largest error in units of the last place over a sweep of every 101st float of both signs.
+double LargestUlp(Activation activation, double (*exact)(double)) {
+  double largest = 0.0;
+  std::vector<float> x, y;
+  const auto flush = [&] {
+    y = x;
+    activation_forward(y.data(), activation, 1, static_cast<int64_t>(y.size()), static_cast<int64_t>(y.size()));
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double wanted = exact(static_cast<double>(x[i]));
+      if (std::abs(wanted) < 1.2e-38) continue;  // the accuracy is stated for normal results
+      const auto rounded = static_cast<float>(wanted);
+      const double ulp = static_cast<double>(std::nextafter(std::abs(rounded), INFINITY)) - std::abs(static_cast<double>(rounded));
+      largest = std::max(largest, std::abs(static_cast<double>(y[i]) - wanted) / ulp);
+    }
+    x.clear();
+  };
+  for (uint32_t bits = 0x00800000u; bits < 0x7f800000u; bits += 101) {
+    for (const uint32_t sign : {0u, 0x80000000u}) {
+      const uint32_t word = bits | sign;
+      float value;
+      std::memcpy(&value, &word, sizeof value);
+      x.push_back(value);
+    }
+    if (x.size() >= 4096) {
+      x.resize(4096);
+      flush();
+    }
+  }
+  return largest;
+}
+
+TEST(Pointwise, SigmoidIsAccurateToTwoUlp) {
+  EXPECT_LE(LargestUlp(Activation::Sigmoid, [](double x) { return x < -87.0 ? 0.0 : 1.0 / (1.0 + std::exp(-x)); }), 2.0);
+}
+
+TEST(Pointwise, TanhIsAccurateToTwoUlp) {
+  EXPECT_LE(LargestUlp(Activation::Tanh, [](double x) { return std::tanh(x); }), 2.0);
+}
+
+TEST(Pointwise, NotANumberGoesThroughEveryActivation) {
+  for (const Activation activation : {Activation::Relu, Activation::Tanh, Activation::Sigmoid}) {
+    std::vector<float> y(8, std::numeric_limits<float>::quiet_NaN());
+    activation_forward(y.data(), activation, 1, 8, 8);
+    for (const float value : y) EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+TEST(Pointwise, CrossEntropyAgreesWithDoubleAndPaddingHasNoGradient) {
+  RandomSequence random(5, 0);
+  for (const int64_t width : {1, 2, 7, 8, 9, 100}) {
+    const int64_t stride = (width + 7) / 8 * 8 + 8, rows = 5;
+    std::vector<float> x(static_cast<size_t>(rows * stride), 77.0f);
+    std::vector<int32_t> classes;
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t i = 0; i < width; ++i) x[static_cast<size_t>(row * stride + i)] = 5.0f * random.Normal();
+      classes.push_back(static_cast<int32_t>(random.Below(static_cast<uint64_t>(width))));
+    }
+    std::vector<float> d = x;
+    std::vector<double> losses(rows), hits(rows);
+    softmax_cross_entropy(d.data(), losses.data(), hits.data(), classes.data(), 0.25f, rows, width, stride);
+    for (int64_t row = 0; row < rows; ++row) {
+      const float* logits = x.data() + row * stride;
+      const auto own = static_cast<size_t>(classes[static_cast<size_t>(row)]);
+      double sum = 0.0;
+      for (int64_t i = 0; i < width; ++i) sum += std::exp(static_cast<double>(logits[i]) - static_cast<double>(logits[own]));
+      EXPECT_NEAR(losses[static_cast<size_t>(row)], std::log(sum), 1e-5);
+      for (int64_t i = 0; i < (width + 7) / 8 * 8; ++i) {
+        const double share = i < width ? std::exp(static_cast<double>(logits[i]) - static_cast<double>(logits[own])) / sum : 0.0;
+        const double wanted = 0.25 * (share - (i == static_cast<int64_t>(own) ? 1.0 : 0.0));
+        EXPECT_NEAR(d[static_cast<size_t>(row * stride + i)], wanted, 1e-6) << "width " << width << " column " << i;
+      }
+    }
+  }
+}
+
+TEST(Pointwise, CrossEntropyOfHugeLogitsIsFinite) {
+  std::vector<float> x = {3e38f, -3e38f, 0, 0, 0, 0, 0, 0};
+  double loss = 0.0, hit = 0.0;
+  const int32_t own = 0;
+  softmax_cross_entropy(x.data(), &loss, &hit, &own, 1.0f, 1, 2, 8);
+  EXPECT_EQ(loss, 0.0);
+  EXPECT_EQ(hit, 1.0);
+}
+
+TEST(Pointwise, SquareSumAgreesWithAPlainSum) {
+  RandomSequence random(6, 0);
+  std::vector<float> values(1003);
+  double wanted = 0.0;
+  for (float& value : values) {
+    value = random.Normal();
+    wanted += static_cast<double>(value) * static_cast<double>(value);
+  }
+  EXPECT_NEAR(square_sum(values.data(), 1003), wanted, 1e-9 * wanted);
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,126 @@
+#include "kernels/product.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/random.h"
+
+namespace plimsoll {
+namespace {
+
+struct Operands {
+  std::vector<float> rows, panel, out;
+};
+
+Operands RandomOperands(const TileShape& s, int pairs, uint64_t seed) {
+  RandomSequence random(seed, 0);
+  Operands made;
+  made.rows.resize(static_cast<size_t>(pairs) * static_cast<size_t>((s.transposed ? s.k : s.n) * s.ldb));
+  made.panel.resize(static_cast<size_t>(pairs) * static_cast<size_t>(s.k * s.lda));
+  made.out.resize(static_cast<size_t>(s.n * s.ldc));
+  for (auto* values : {&made.rows, &made.panel, &made.out}) {
+    for (float& value : *values) value = random.Normal();
+  }
+  return made;
+}
+
+// One fmaf accumulator an element, ascending reduction: what product.h promises.
+std::vector<float> PlainLoops(const TileShape& s, const Operands& in, int pairs) {
+  std::vector<float> out = in.out;
+  const size_t rows_of_pair = in.rows.size() / static_cast<size_t>(pairs), panel_of_pair = in.panel.size() / static_cast<size_t>(pairs);
+  for (int n = 0; n < s.n; ++n) {
+    for (int m = 0; m < s.m; ++m) {
+      float& place = out[static_cast<size_t>(n * s.ldc + m)];
+      float sum = s.add ? place : 0.0f;
+      for (size_t pair = 0; pair < static_cast<size_t>(pairs); ++pair) {
+        for (int k = 0; k < s.k; ++k) {
+          const auto row = static_cast<size_t>(s.transposed ? k * s.ldb + n : n * s.ldb + k);
+          sum = std::fmaf(in.rows[pair * rows_of_pair + row], in.panel[pair * panel_of_pair + static_cast<size_t>(k * s.lda + m)], sum);
+        }
+      }
+      place = sum;
+    }
+  }
+  return out;
+}
+
+void ExpectPromisedBits(const TileShape& s, ProductBackend backend, int pairs = 1) {
+  ProductSet set;
+  const int number = set.AddNew(s);
+  set.Compile(backend);
+  ASSERT_EQ(set.backend(), backend);
+  const Operands in = RandomOperands(s, pairs, static_cast<uint64_t>(s.n * 1000 + s.k));
+  std::vector<float> out = in.out;
+  if (s.batch) {
+    std::vector<uint64_t> panel_bytes, rows_bytes;
+    for (size_t pair = 0; pair < static_cast<size_t>(pairs); ++pair) {
+      panel_bytes.push_back(pair * in.panel.size() / static_cast<size_t>(pairs) * sizeof(float));
+      rows_bytes.push_back(pair * in.rows.size() / static_cast<size_t>(pairs) * sizeof(float));
+    }
+    set[number].Batch(out.data(), in.rows.data(), in.panel.data(), static_cast<uint64_t>(pairs), panel_bytes.data(), rows_bytes.data());
+  } else {
+    set[number](out.data(), in.rows.data(), in.panel.data());
+  }
+  const std::vector<float> wanted = PlainLoops(s, in, pairs);
+  EXPECT_EQ(std::memcmp(out.data(), wanted.data(), out.size() * sizeof(float)), 0)
+      << "m " << s.m << " n " << s.n << " k " << s.k << (s.add ? " add" : "") << (s.transposed ? " transposed" : "");
+}
+
+class Product : public testing::TestWithParam<ProductBackend> {};
+
+TEST_P(Product, EveryHeightGivesTheBitsOfOneAccumulator) {
+  for (int n = 1; n <= kTileRows; ++n) {
+    for (const int k : {1, 2, 7, 17, 64, 129}) {
+      for (const bool add : {false, true}) {
+        ExpectPromisedBits({.m = 32, .n = n, .k = k, .lda = 32, .ldb = k + 3, .ldc = 40, .add = add}, GetParam());
+      }
+    }
+  }
+}
+
+TEST_P(Product, NarrowTilesAndTransposedRowsGiveTheSameBits) {
+  for (const int m : {8, 16, 24, 32}) {
+    for (const int n : {1, 3, 17, 100}) {
+      for (const int k : {1, 4, 128}) {
+        ExpectPromisedBits({.m = m, .n = n, .k = k, .lda = 32, .ldb = 112, .ldc = 32, .add = true, .transposed = true}, GetParam());
+      }
+    }
+  }
+}
+
+TEST_P(Product, ABatchIsOneLongReduction) {
+  for (const int n : {1, 5, 24, 32}) {
+    for (const int pairs : {1, 2, 9, 32}) {
+      ExpectPromisedBits({.m = 32, .n = n, .k = 32, .lda = 32, .ldb = 32, .ldc = 64, .batch = true}, GetParam(), pairs);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Product, testing::Values(ProductBackend::Generated, ProductBackend::Portable),
+                         [](const auto& info) { return info.param == ProductBackend::Generated ? "Generated" : "Portable"; });
+
+TEST(ProductSet, AFamilyThatIsThereIsShared) {
+  ProductSet set;
+  const TileShape shape{.m = 32, .k = 16, .lda = 32, .ldb = 16, .ldc = 32, .add = true};
+  const int first = set.AddHeights(shape);
+  TileShape other = shape;
+  other.k = 17;
+  EXPECT_NE(set.AddHeights(other), first);
+  EXPECT_EQ(set.AddHeights(shape), first);
+}
+
+TEST(ProductSet, TheBitComparisonNoticesAnotherOrderOfSums) {  // negative control of the tests above
+  const TileShape s{.m = 8, .n = 1, .k = 64, .lda = 8, .ldb = 64, .ldc = 8};
+  const Operands in = RandomOperands(s, 1, 3);
+  std::vector<float> backwards(8);
+  for (size_t m = 0; m < 8; ++m) {
+    for (size_t k = 64; k-- > 0;) backwards[m] = std::fmaf(in.rows[k], in.panel[k * 8 + m], backwards[m]);
+  }
+  EXPECT_NE(std::memcmp(backwards.data(), PlainLoops(s, in, 1).data(), 8 * sizeof(float)), 0);
+}
+
+}  // namespace
+}  // namespace plimsoll

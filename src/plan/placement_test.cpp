@@ -1,0 +1,82 @@
+#include "plan/placement.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "base/random.h"
+
+namespace plimsoll {
+namespace {
+
+std::vector<PlannedBuffer> RandomBuffers(RandomSequence& random, int count) {
+  std::vector<PlannedBuffer> buffers;
+  for (int i = 0; i < count; ++i) {
+    const int first = static_cast<int>(random.Below(7)), last = first + static_cast<int>(random.Below(static_cast<uint64_t>(7 - first)));
+    buffers.push_back({.owner = "o", .name = "b", .bytes = static_cast<int64_t>(random.Below(5000)), .first = first, .last = last});
+  }
+  return buffers;
+}
+
+// Two buffers that are in use in the same moment and share a byte.
+std::optional<std::pair<size_t, size_t>> FirstClash(const std::vector<PlannedBuffer>& placed) {
+  for (size_t a = 0; a < placed.size(); ++a) {
+    for (size_t b = a + 1; b < placed.size(); ++b) {
+      const bool same_time = placed[a].first <= placed[b].last && placed[b].first <= placed[a].last;
+      const bool same_place = placed[a].offset < placed[b].offset + placed[b].bytes && placed[b].offset < placed[a].offset + placed[a].bytes;
+      if (same_time && same_place && placed[a].bytes > 0 && placed[b].bytes > 0) return std::pair(a, b);
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(Placement, BuffersInUseInTheSameMomentNeverShareAByte) {
+  RandomSequence random(7, 0);
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<PlannedBuffer> buffers = RandomBuffers(random, 40);
+    const int64_t peak = PlaceBuffers(buffers, {});
+    EXPECT_EQ(FirstClash(buffers), std::nullopt) << "round " << round;
+    for (const PlannedBuffer& buffer : buffers) {
+      EXPECT_EQ(buffer.offset % 64, 0);
+      EXPECT_LE(buffer.offset + buffer.bytes, peak);
+    }
+  }
+}
+
+TEST(Placement, AClashIsNoticedByTheCheck) {  // negative control of the test above
+  std::vector<PlannedBuffer> buffers = {{.bytes = 64, .offset = 0, .first = 0, .last = 3}, {.bytes = 64, .offset = 63, .first = 3, .last = 3}};
+  EXPECT_NE(FirstClash(buffers), std::nullopt);
+}
+
+TEST(Placement, BytesOfADeadBufferAreReused) {
+  std::vector<PlannedBuffer> buffers = {{.bytes = 128, .first = 0, .last = 1}, {.bytes = 64, .first = 1, .last = 2}, {.bytes = 64, .first = 2, .last = 2}};
+  EXPECT_EQ(PlaceBuffers(buffers, {}), 192);
+  EXPECT_EQ(buffers[2].offset, 0);
+}
+
+TEST(Placement, GuardsKeepEveryBufferApart) {
+  std::vector<PlannedBuffer> buffers = {{.bytes = 64, .first = 0, .last = 0}, {.bytes = 64, .first = 1, .last = 1}};
+  EXPECT_EQ(PlaceBuffers(buffers, {.align = 64, .guard_bytes = 64}), 256);
+  EXPECT_NE(buffers[0].offset, buffers[1].offset);
+}
+
+TEST(Placement, ThePeakIsCloseToTheLargestSumOfAMoment) {
+  RandomSequence random(8, 0);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<PlannedBuffer> buffers = RandomBuffers(random, 40);
+    const int64_t peak = PlaceBuffers(buffers, {});
+    int64_t largest = 0;
+    for (int moment = 0; moment < 7; ++moment) {
+      int64_t sum = 0;
+      for (const PlannedBuffer& buffer : buffers) {
+        if (buffer.first <= moment && moment <= buffer.last) sum += (buffer.bytes + 63) / 64 * 64;
+      }
+      largest = std::max(largest, sum);
+    }
+    EXPECT_GE(peak, largest);
+    EXPECT_LE(peak, largest + largest / 4) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,108 @@
+// The engine against plain loops in double, over the sizes where packing, tails and threads go wrong.
+#include "train/verify.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "plimsoll/trainer.h"
+#include "reference/reference.h"
+
+namespace plimsoll {
+namespace {
+
+void ExpectVerified(const Job& job, const std::string& what) {
+  const Result<VerifyReport> report = Verify(job);
+  ASSERT_TRUE(report.ok()) << what << ": " << report.status().message();
+  EXPECT_TRUE(report.value().same_bits) << what;
+  for (const TensorDifference& tensor : report.value().tensors) {
+    EXPECT_TRUE(tensor.ok) << what << ": " << tensor.tensor << " relative " << tensor.relative << " allowed " << tensor.allowed;
+  }
+}
+
+Job MakeJob(Task task, std::string source, std::vector<LayerKind> layers, int64_t batch_size) {
+  Job job;
+  job.task = task;
+  job.data.train = std::move(source);
+  for (LayerKind& layer : layers) job.layers.push_back({"", std::move(layer)});
+  job.train.batch_size = batch_size;
+  job.train.threads = 2;
+  job.memory.budget = "2GB";
+  return job;
+}
+
+LSTMOptions Units(int64_t units) {
+  LSTMOptions options;
+  options.units = units;
+  return options;
+}
+
+class Grid : public testing::TestWithParam<int64_t> {};
+
+// One feature, a target at every step: no gradient of the input, the head runs in slices of blocks.
+TEST_P(Grid, FeaturesWithATargetAtEveryStepAgreeWithDouble) {
+  for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 31, 32, 64, 65}) {
+    const std::string source = fmt::format("generate:sine?steps=20&samples={}&min_steps=1", rows);
+    ExpectVerified(MakeJob(Task::Regress, source, {Units(GetParam()), DenseOptions{}}, rows),
+                   fmt::format("{} units, {} rows", GetParam(), rows));
+  }
+}
+
+// Ids, two layers: gradients of inputs and of the table, pooled.
+TEST_P(Grid, StackedLayersOverIdsAgreeWithDouble) {
+  for (const int64_t rows : {1, 7, 33, 65}) {
+    const std::string source = fmt::format("generate:parity?steps=20&samples={}&min_steps=1&per_step=false", rows);
+    ExpectVerified(MakeJob(Task::Classify, source,
+                           {EmbeddingOptions{.input_dim = 2, .output_dim = 5}, Units(GetParam()), Units(9), DenseOptions{}}, rows),
+                   fmt::format("{} units, {} rows", GetParam(), rows));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Units, Grid, testing::Values(1, 3, 8, 17, 64, 100, 128, 256));
+
+TEST(Verify, EveryPoolingActivationAndDropoutAgreesWithDouble) {
+  for (const PoolingMode mode : {PoolingMode::Last, PoolingMode::Mean, PoolingMode::Max}) {
+    for (const Activation activation : {Activation::Linear, Activation::Relu, Activation::Tanh, Activation::Sigmoid}) {
+      ExpectVerified(MakeJob(Task::Regress, "generate:adding?steps=40&samples=70&min_steps=2",
+                             {DropoutOptions{.rate = 0.1}, DenseOptions{.units = 7, .activation = Activation::Tanh}, Units(13),
+                              DropoutOptions{.rate = 0.2}, Units(11), PoolingOptions{.mode = mode}, DropoutOptions{.rate = 0.3},
+                              DenseOptions{.units = 6, .activation = activation}, DenseOptions{}},
+                             70),
+                     fmt::format("pooling {} activation {}", static_cast<int>(mode), static_cast<int>(activation)));
+    }
+  }
+}
+
+TEST(Verify, LongSequencesStayWithinFourTimesThePlainFloatLoops) {
+  ExpectVerified(MakeJob(Task::Classify, "generate:copy?delay=150&samples=9",
+                         {EmbeddingOptions{.output_dim = 8}, Units(24), DenseOptions{}}, 9),
+                 "copy memory");
+}
+
+TEST(Verify, MoreWordsThanASliceAndAPanelAgreeWithDouble) {
+  ExpectVerified(MakeJob(Task::Classify, "generate:copy?delay=30&samples=20&symbols=300",
+                         {EmbeddingOptions{.output_dim = 40}, Units(24), DenseOptions{}}, 20),
+                 "wide softmax");
+}
+
+// Negative controls: what a wrong gate, a wrong sign or a missing term does to a tensor is always seen.
+TEST(JudgeTensor, SeesAWrongGateAWrongSignAndAMissingTerm) {
+  std::vector<double> exact;
+  for (int i = 0; i < 64; ++i) exact.push_back(0.01 * ((i * 37) % 23 - 11) + 0.001);
+  const std::vector<float> twin(exact.begin(), exact.end());
+  EXPECT_TRUE(JudgeTensor("right", twin, exact, twin, 20).ok);
+  std::vector<float> wrong_gate = twin;
+  std::swap_ranges(wrong_gate.begin(), wrong_gate.begin() + 16, wrong_gate.begin() + 16);
+  EXPECT_FALSE(JudgeTensor("gates swapped", wrong_gate, exact, twin, 20).ok);
+  std::vector<float> wrong_sign = twin;
+  wrong_sign[40] = -wrong_sign[40];
+  EXPECT_FALSE(JudgeTensor("one sign", wrong_sign, exact, twin, 20).ok);
+  std::vector<float> missing = twin;
+  missing[63] = 0.0f;
+  EXPECT_FALSE(JudgeTensor("one term missing", missing, exact, twin, 20).ok);
+  std::vector<float> not_finite = twin;
+  not_finite[5] = NAN;
+  EXPECT_FALSE(JudgeTensor("not finite", not_finite, exact, twin, 20).ok);
+}
+
+}  // namespace
+}  // namespace plimsoll
