@@ -38,8 +38,9 @@ uint32_t RandomSequence::Word() {
 }
 
 uint64_t RandomSequence::Below(uint64_t bound) {
-  const uint64_t wide = static_cast<uint64_t>(Word()) << 32 | Word();
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(wide) * bound >> 64);
+  if (bound <= uint64_t{1} << 32) return static_cast<uint64_t>(Word()) * bound >> 32;
+  const uint64_t high = Word();
+  return (high << 32 | Word()) % bound;
 }
 
 float RandomSequence::Normal() {

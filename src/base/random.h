@@ -24,7 +24,7 @@ class RandomSequence {
   RandomSequence(uint64_t seed, uint64_t object) : key_(seed), object_(object) {}
   uint32_t Word();
   float Unit() { return UnitFloat(Word()); }        // [0, 1)
-  uint64_t Below(uint64_t bound);                   // [0, bound), without bias that matters below 2^32
+  uint64_t Below(uint64_t bound);                   // [0, bound); the bias is below bound / 2^32
   float Normal();                                   // mean 0, variance 1 (Box-Muller)
 
  private:

@@ -1,3 +1,7 @@
+// suggest: edit distance over a handful of short names.
+//   in:    a name and the names that exist
+//   out:   the nearest one as text
+//   never: runs in a training step (it allocates)
 #include "base/suggest.h"
 
 #include <algorithm>

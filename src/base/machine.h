@@ -1,0 +1,35 @@
+// machine: what this computer has and what this process holds, as the kernel tells it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+struct CpuFacts {
+  std::string model;
+  std::vector<std::string> features;  // of those that matter here
+  int64_t cores = 1;                  // that this process may use
+  bool avx2_fma = false;
+  bool avx512 = false;
+};
+CpuFacts ReadCpuFacts();
+
+struct MemoryFacts {
+  int64_t total_bytes = 0;
+  int64_t available_bytes = 0;
+  int64_t limit_bytes = 0;   // smallest of the memory groups this process is in and RLIMIT_DATA; 0: none
+  std::string limit_source;  // "cgroup v2 memory.max" and the like
+};
+MemoryFacts ReadMemoryFacts();
+
+// Resident memory of this process now, and at its highest (VmRSS and VmHWM). No allocation.
+int64_t ResidentBytes();
+int64_t PeakResidentBytes();
+
+// Brings every page of the program and its libraries, and `stack_bytes` of the caller's stack, into memory. From then on
+// running code for the first time does not raise resident memory, so the process base that the plan states is final.
+void PopulateProgram(int64_t stack_bytes);
+
+}  // namespace plimsoll

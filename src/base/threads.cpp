@@ -1,0 +1,120 @@
+#include "base/threads.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <xmmintrin.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "base/check.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr size_t kStackBytes = 512 * 1024;
+constexpr int kSpins = 4000;   // with a pause each: tens of microseconds
+constexpr int kYields = 2000;  // then about a millisecond in which others may run
+
+void FutexWait(std::atomic<uint32_t>* word, uint32_t expected) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+void FutexWakeAll(std::atomic<uint32_t>* word) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// Spins, then yields, until ready() holds. False when it gave up.
+template <typename Ready>
+bool SpinUntil(const Ready& ready, bool give_up) {
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (ready()) return true;
+    _mm_pause();
+  }
+  for (int yield = 0; !give_up || yield < kYields; ++yield) {
+    if (ready()) return true;
+    sched_yield();
+  }
+  return false;
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int size) : size_(size) {
+  PLIMSOLL_CHECK(size >= 1 && size <= kMaxThreads, "the number of threads is checked where the job is read");
+  workers_.resize(static_cast<size_t>(size - 1));
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals go to the caller's thread
+  for (int i = 0; i < size - 1; ++i) {
+    Worker& worker = workers_[static_cast<size_t>(i)];
+    worker = {.pool = this, .part = i + 1, .thread = {}};
+    const int error = pthread_create(
+        &worker.thread, &attributes,
+        [](void* argument) -> void* {
+          auto* self = static_cast<Worker*>(argument);
+          self->pool->Work(self->part);
+          return nullptr;
+        },
+        &worker);
+    PLIMSOLL_CHECK(error == 0, "the system refused a thread");
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+ThreadPool::~ThreadPool() {
+  stop_.store(true);
+  call_.fetch_add(1);
+  FutexWakeAll(&call_);
+  for (Worker& worker : workers_) pthread_join(worker.thread, nullptr);
+}
+
+void ThreadPool::Start(Task task, const void* context) {
+  task_ = task;
+  context_ = context;
+  running_.store(size_ - 1, std::memory_order_relaxed);
+  call_.fetch_add(1);  // sequentially consistent: orders the sleepers' check below after it
+  if (sleepers_.load() > 0) FutexWakeAll(&call_);
+}
+
+void ThreadPool::Finish() {
+  SpinUntil([this] { return running_.load(std::memory_order_acquire) == 0; }, /*give_up=*/false);
+}
+
+void ThreadPool::Work(int part) {
+  FlushDenormals flush;
+  uint32_t seen = 0;
+  while (true) {
+    const auto called = [&] { return call_.load(std::memory_order_acquire) != seen; };
+    while (!SpinUntil(called, /*give_up=*/true)) {
+      sleepers_.fetch_add(1);
+      if (!called()) FutexWait(&call_, seen);
+      sleepers_.fetch_sub(1);
+    }
+    ++seen;
+    if (stop_.load()) return;
+    task_(context_, part);
+    running_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+Share ShareOf(int64_t count, int part, int parts, int64_t grain) {
+  const int64_t grains = (count + grain - 1) / grain;
+  const int64_t begin = grains * part / parts * grain;
+  const int64_t end = grains * (part + 1) / parts * grain;
+  return {std::min(begin, count), std::min(end, count)};
+}
+
+FlushDenormals::FlushDenormals() : saved_(_mm_getcsr()) {
+  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+  _mm_setcsr(saved_ | kFlushToZero | kDenormalsAreZero);
+}
+FlushDenormals::~FlushDenormals() { _mm_setcsr(saved_); }
+
+}  // namespace plimsoll

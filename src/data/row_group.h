@@ -1,0 +1,36 @@
+// row_group: the sequences that run together, packed. Rows are sorted by length, longest first, so the rows active at a step
+//   are a prefix; the rows of a step lie together. Step t begins at row-step Before(t).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace plimsoll {
+
+// Most rows of a group. A property of the job alone (with the batch size), never of the budget or of the threads.
+inline constexpr int64_t kGroupRows = 64;
+
+struct RowGroup {
+  int64_t rows = 0;
+  int64_t steps = 0;                  // of the longest row
+  const int64_t* samples = nullptr;   // [rows] sample numbers
+  const int32_t* lengths = nullptr;   // [rows] descending
+  const int32_t* ids = nullptr;       // [row-steps], or
+  const float* features = nullptr;    // [row-steps][width]
+  const int32_t* classes = nullptr;   // [row-steps] or [rows], or
+  const float* values = nullptr;      // the same times target width
+
+  // Row-steps before step t.
+  int64_t Before(int64_t t) const {
+    int64_t sum = 0;
+    for (int64_t row = 0; row < rows; ++row) sum += std::min<int64_t>(lengths[row], t);
+    return sum;
+  }
+  int64_t Active(int64_t t) const {
+    int64_t row = rows;
+    while (row > 0 && lengths[row - 1] <= t) --row;
+    return row;
+  }
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,105 @@
+// samples: the one door to all sources of data.
+//   in:    what the job names
+//   out:   a Samples object; or what the file is instead, and what can be read
+//   never: goes by a file's name; its first bytes decide
+#include "data/samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <string_view>
+
+#include "base/file.h"
+#include "data/generator.h"
+#include "data/npy.h"
+#include "data/npy_samples.h"
+
+namespace plimsoll {
+namespace {
+
+using namespace std::string_view_literals;
+
+enum class Kind { Npy, Npz, Other };
+
+struct FirstBytes {
+  std::string_view bytes;
+  Kind kind;
+  const char* what;
+  const char* way_out;
+};
+constexpr auto kReadable = "readable are .npy and .npz files and generate:NAME";
+constexpr std::array kFirstBytes = {
+    FirstBytes{std::string_view(kNpyMagic.data(), kNpyMagic.size()), Kind::Npy, ".npy", ""},
+    FirstBytes{"PK\3\4"sv, Kind::Npz, "zip", ""},
+    FirstBytes{"PK\5\6"sv, Kind::Npz, "empty zip", ""},
+    FirstBytes{"\x1f\x8b"sv, Kind::Other, "a gzip file", "unpack it with gunzip first"},
+    FirstBytes{"\x28\xb5\x2f\xfd"sv, Kind::Other, "a zstd file", "unpack it with unzstd first"},
+    FirstBytes{"\x89HDF"sv, Kind::Other, "an HDF5 file", "save its arrays with np.savez(file, x=..., y=...)"},
+    FirstBytes{"PAR1"sv, Kind::Other, "a Parquet file", "save its columns with np.savez(file, x=..., y=...)"},
+    FirstBytes{"\x80\x02"sv, Kind::Other, "a pickle", "save arrays with np.savez(file, x=..., y=...)"},
+    FirstBytes{"\x80\x04"sv, Kind::Other, "a pickle", "save arrays with np.savez(file, x=..., y=...)"},
+};
+
+bool LooksLikeText(std::string_view bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 || c == '\n' || c == '\r' || c == '\t';
+  });
+}
+
+Result<Kind> Recognise(const File& file) {
+  std::array<char, 64> buffer{};
+  const int64_t bytes = std::min(file.size(), static_cast<int64_t>(buffer.size()));
+  PLIMSOLL_RETURN_IF_ERROR(file.ReadAt(0, bytes, buffer.data()));
+  const std::string_view start(buffer.data(), static_cast<size_t>(bytes));
+  if (start.empty()) return Status::Data(fmt::format("{}: is empty; {}", file.path(), kReadable));
+  for (const FirstBytes& known : kFirstBytes) {
+    if (!start.starts_with(known.bytes)) continue;
+    if (known.kind != Kind::Other) return known.kind;
+    return Status::Data(fmt::format("{}: is {}; {}", file.path(), known.what, kReadable), known.way_out);
+  }
+  const bool text = LooksLikeText(start);
+  return Status::Data(fmt::format("{}: is {}; {}", file.path(), text ? "text" : "of an unknown kind", kReadable),
+                      text ? "save numbers with np.savez(file, x=..., y=...)" : "");
+}
+
+Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
+  const bool has_extra = !request.targets.empty() || !request.lengths.empty();
+  if (request.source.empty()) return Status::Usage("no data named", "set data.train to a .npy or .npz file or generate:NAME");
+  if (request.source.starts_with(kGeneratorPrefix)) {
+    if (has_extra) return Status::Usage(fmt::format("{}: a generator makes its own targets and lengths", request.source));
+    return OpenGenerator(request.source, request.task, request.seed);
+  }
+  auto file = File::OpenRead(request.source);
+  if (!file.ok()) return file.status();
+  const auto kind = Recognise(file.value());
+  if (!kind.ok()) return kind.status();
+  if (kind.value() == Kind::Npz) {
+    if (has_extra) {
+      return Status::Usage(fmt::format("{}: a .npz holds its own `y` and `lengths`", request.source),
+                           "leave out data.targets and data.lengths");
+    }
+    return OpenNpz(std::move(*file), request.task);
+  }
+  if (request.targets.empty()) {
+    return Status::Usage(fmt::format("{}: a .npy file holds inputs only", request.source),
+                         "name the .npy file of the targets as data.targets");
+  }
+  return OpenNpy(std::move(*file), request.targets, request.lengths, request.task);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Samples>> OpenSamples(const SamplesRequest& request) {
+  try {
+    return OpenSource(request);
+  } catch (const std::bad_alloc&) {  // the length table is the one part that grows with the data
+    StatusDetails details;
+    details.message = fmt::format("{}: out of memory while opening", request.source);
+    return Status(StatusKind::Internal, std::move(details));
+  }
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,45 @@
+// evaluate: the score of a trained model on its own validation data or on another file, inside the same kind of budget.
+#include <fmt/format.h>
+
+#include "base/machine.h"
+#include "infer/scorer.h"
+#include "plimsoll/trainer.h"
+#include "train/model_folder.h"
+
+namespace plimsoll {
+
+Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
+  FlushDenormals flush;
+  const Result<std::string> folder = FindModelFolder(request.model);
+  if (!folder.ok()) return folder.status();
+  Result<Job> read = ReadModelJob(folder.value());
+  if (!read.ok()) return read.status();
+  Job job = std::move(read).value();
+  if (!request.data_file.empty()) {
+    job.data = {.train = request.data_file, .targets = request.targets, .lengths = request.lengths, .valid_file = "",
+                .valid_share = 0.0, .vocabulary = job.data.vocabulary};
+  }
+  if (!request.memory.empty()) job.memory.budget = request.memory;
+  if (request.threads > 0) job.train.threads = request.threads;
+  job.init_from.clear();
+
+  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.training = false});
+  if (!setup.ok()) return setup.status();
+  Setup& ready = **setup;
+  Result<std::unique_ptr<Engine>> engine = Open(ready);
+  if (!engine.ok()) return engine.status();
+  PLIMSOLL_RETURN_IF_ERROR(ReadWeights(folder.value(), ready, **engine));
+  (*engine)->step.PrepareWeights();
+
+  const ScoredPart part = ready.valid != nullptr                 ? ScoredPart::ValidationFile
+                          : ready.split->valid_count() > 0       ? ScoredPart::ValidationShare
+                                                                 : ScoredPart::Training;
+  const int64_t count = part == ScoredPart::ValidationFile    ? ready.valid->count()
+                        : part == ScoredPart::ValidationShare ? ready.split->valid_count()
+                                                              : ready.samples->count();
+  const Result<Score> score = ScoreSamples(ready, **engine, part, count);
+  if (!score.ok()) return score.status();
+  return EvaluateResult{.score = score.value(), .samples = count, .plan = ready.plan, .peak_bytes = PeakResidentBytes()};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,18 @@
+// scorer: loss and accuracy of the current weights over samples, in the planned memory of an engine.
+#pragma once
+
+#include "plimsoll/observer.h"
+#include "plimsoll/options.h"
+#include "plimsoll/status.h"
+#include "train/setup.h"
+
+namespace plimsoll {
+
+enum class ScoredPart { Training, ValidationShare, ValidationFile };
+
+// The first `count` samples of a part, in file order.
+Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count);
+
+Score ToScore(const StepSums& sums, Task task);
+
+}  // namespace plimsoll

@@ -1,0 +1,85 @@
+#include "kernels/dense.h"
+
+#include "kernels/pointwise.h"
+
+namespace plimsoll {
+
+DenseTiles AddDenseTiles(ProductSet& set, const DenseShape& shape) {
+  const auto inputs = static_cast<int32_t>(shape.inputs), units = static_cast<int32_t>(shape.units);
+  const auto input_stride = static_cast<int32_t>(shape.input_stride), stride = static_cast<int32_t>(shape.stride());
+  DenseTiles tiles;
+  tiles.set = &set;
+  const auto heights = [&](const TileShape& tile) { return set.AddHeights(tile); };
+  tiles.forward = AddColumnTiles({.k = inputs, .lda = kPanelColumns, .ldb = input_stride, .ldc = stride, .add = true}, units, heights);
+  if (shape.input_gradient) {
+    const auto input_width = static_cast<int32_t>(ActivationStride(inputs));
+    tiles.back = AddColumnTiles({.k = units, .lda = kPanelColumns, .ldb = stride, .ldc = input_width}, inputs, heights);
+  }
+  tiles.sum = AddColumnTiles({.n = inputs, .lda = stride, .ldb = input_stride, .ldc = kPanelColumns, .add = true, .transposed = true},
+                             units, [&](const TileShape& tile) { return AddSumTiles(set, tile); });
+  return tiles;
+}
+
+void dense_transpose(float* transposed, const float* weights, const DenseShape& shape, ThreadPool& pool) {
+  pool.Run([&](int part) {
+    const Share share = ShareOf(shape.input_tiles(), part, pool.size());
+    for (int64_t q = share.begin; q < share.end; ++q) {
+      for (int64_t panel = 0; panel < shape.panels(); ++panel) {
+        const int64_t columns = std::min<int64_t>(kPanelColumns, shape.units - panel * kPanelColumns);
+        TransposeTile(transposed + (q * shape.units + panel * kPanelColumns) * kPanelColumns,
+                      weights + panel * shape.inputs * kPanelColumns, q * kPanelColumns, shape.inputs, columns);
+      }
+    }
+  });
+}
+
+void dense_forward(float* out, const float* x, const float* weights, const float* bias, int64_t rows, const DenseShape& shape,
+                   const DenseTiles& tiles, ThreadPool& pool) {
+  const int64_t stride = shape.stride(), panels = shape.panels();
+  pool.Run([&](int part) {
+    const Share share = ShareOf(rows, part, pool.size());
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      const bool last = panel + 1 == panels;
+      ForTiles(share.end - share.begin, [&](int64_t row, int64_t n) {
+        row += share.begin;
+        float* tile_out = out + row * stride + panel * kPanelColumns;
+        fill_rows(tile_out, bias + panel * kPanelColumns, n, last ? TailColumns(shape.units) : kPanelColumns, stride);
+        (*tiles.set)[tiles.forward.at(panel, panels) + static_cast<int>(n) - 1](
+            tile_out, x + row * shape.input_stride, weights + panel * shape.inputs * kPanelColumns);
+      });
+    }
+  });
+}
+
+void dense_backward(float* d_x, const float* delta, const float* transposed, int64_t rows, const DenseShape& shape,
+                    const DenseTiles& tiles, ThreadPool& pool) {
+  const int64_t d_stride = ActivationStride(shape.inputs), column_tiles = shape.input_tiles();
+  pool.Run([&](int part) {
+    const Share share = ShareOf(rows, part, pool.size());
+    for (int64_t q = 0; q < column_tiles; ++q) {
+      const int first = tiles.back.at(q, column_tiles);
+      ForTiles(share.end - share.begin, [&](int64_t row, int64_t n) {
+        row += share.begin;
+        (*tiles.set)[first + static_cast<int>(n) - 1](d_x + row * d_stride + q * kPanelColumns, delta + row * shape.stride(),
+                                                      transposed + q * shape.units * kPanelColumns);
+      });
+    }
+  });
+}
+
+void dense_gradient(float* d_weights, float* d_bias, const float* delta, const float* x, int64_t rows, const DenseShape& shape,
+                    const DenseTiles& tiles, ThreadPool& pool) {
+  const int64_t stride = shape.stride(), panels = shape.panels();
+  pool.Run([&](int part) {
+    const Share share = ShareOf(panels, part, pool.size());
+    for (int64_t panel = share.begin; panel < share.end; ++panel) {
+      const bool last = panel + 1 == panels;
+      const float* panel_delta = delta + panel * kPanelColumns;
+      add_rows(d_bias + panel * kPanelColumns, panel_delta, rows, last ? TailColumns(shape.units) : kPanelColumns, stride);
+      SumRows(d_weights + panel * shape.inputs * kPanelColumns, panel_delta, stride, x, shape.input_stride, rows,
+              tiles.sum.at(panel, panels), *tiles.set);
+    }
+  });
+}
+
+}  // namespace plimsoll

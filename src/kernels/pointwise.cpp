@@ -1,0 +1,196 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/pointwise.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/math-inl.h"
+#include "kernels/pointwise.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plimsoll {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::CappedTag<float, 8>;
+using Vector = hn::Vec<Tag>;
+
+void FillRows(float* out, const float* values, int64_t rows, int64_t width, int64_t stride) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t at = 0; at < width; at += lanes) {
+    const Vector value = hn::LoadU(d, values + at);
+    for (int64_t row = 0; row < rows; ++row) hn::StoreU(value, d, out + row * stride + at);
+  }
+}
+
+void AddRows(float* sum, const float* in, int64_t rows, int64_t width, int64_t stride) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t at = 0; at < width; at += lanes) {
+    Vector total = hn::LoadU(d, sum + at);
+    for (int64_t row = 0; row < rows; ++row) total = hn::Add(total, hn::LoadU(d, in + row * stride + at));
+    hn::StoreU(total, d, sum + at);
+  }
+}
+
+// value = function(value, other) for all elements of the rows.
+template <class Function>
+void ForElements(float* values, const float* others, int64_t rows, int64_t width, int64_t stride, const Function& function) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t at = row * stride; at < row * stride + width; at += lanes) {
+      hn::StoreU(function(hn::LoadU(d, values + at), hn::LoadU(d, others + at)), d, values + at);
+    }
+  }
+}
+
+void ActivationForward(float* y, Activation activation, int64_t rows, int64_t width, int64_t stride) {
+  const Tag d;
+  const auto apply = [&](const auto& function) { ForElements(y, y, rows, width, stride, function); };
+  switch (activation) {
+    case Activation::Linear:
+    case Activation::Softmax: return;
+    case Activation::Relu: return apply([&](Vector v, Vector) { return hn::Max(hn::Zero(d), v); });
+    case Activation::Tanh: return apply([&](Vector v, Vector) { return Tanh(d, v); });
+    case Activation::Sigmoid: return apply([&](Vector v, Vector) { return Sigmoid(d, v); });
+  }
+}
+
+void ActivationBackward(float* gradient, const float* y, Activation activation, int64_t rows, int64_t width, int64_t stride) {
+  const Tag d;
+  const Vector one = hn::Set(d, 1.0f);
+  const auto apply = [&](const auto& function) { ForElements(gradient, y, rows, width, stride, function); };
+  switch (activation) {
+    case Activation::Linear:
+    case Activation::Softmax: return;
+    case Activation::Relu:
+      return apply([&](Vector g, Vector v) { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), g); });
+    case Activation::Tanh: return apply([&](Vector g, Vector v) { return hn::Mul(g, hn::NegMulAdd(v, v, one)); });
+    case Activation::Sigmoid: return apply([&](Vector g, Vector v) { return hn::Mul(g, hn::Mul(v, hn::Sub(one, v))); });
+  }
+}
+
+void SoftmaxCrossEntropy(float* logits, double* losses, double* hits, const int32_t* classes, float scale, int64_t rows,
+                         int64_t width, int64_t stride) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t padded = (width + 7) / 8 * 8;
+  for (int64_t row = 0; row < rows; ++row) {
+    float* x = logits + row * stride;
+    for (int64_t at = width; at < padded; ++at) x[at] = -std::numeric_limits<float>::infinity();
+    Vector most = hn::LoadU(d, x);
+    for (int64_t at = lanes; at < padded; at += lanes) most = hn::Max(most, hn::LoadU(d, x + at));
+    const Vector top = hn::MaxOfLanes(d, most);
+    const float largest = hn::GetLane(top);
+    const float own = x[classes[row]];
+    int64_t first_largest = 0;
+    while (first_largest < width && x[first_largest] != largest) ++first_largest;
+    Vector sums = hn::Zero(d);
+    for (int64_t at = 0; at < padded; at += lanes) {
+      const Vector value = ExpOfNegative(d, hn::Sub(hn::LoadU(d, x + at), top));
+      hn::StoreU(value, d, x + at);
+      sums = hn::Add(sums, value);
+    }
+    const float sum = hn::GetLane(hn::SumOfLanes(d, sums));
+    losses[row] = std::log(static_cast<double>(sum)) + static_cast<double>(largest) - static_cast<double>(own);
+    hits[row] = first_largest == classes[row] ? 1.0 : 0.0;
+    const Vector factor = hn::Set(d, scale / sum);
+    for (int64_t at = 0; at < padded; at += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, x + at), factor), d, x + at);
+    x[classes[row]] -= scale;
+  }
+}
+
+void MeanSquaredError(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width, int64_t stride) {
+  const float factor = 2.0f * scale / static_cast<float>(width);
+  const int64_t padded = (width + 7) / 8 * 8;
+  for (int64_t row = 0; row < rows; ++row) {
+    float* value = y + row * stride;
+    double sum = 0.0;
+    for (int64_t at = 0; at < width; ++at) {
+      const float difference = value[at] - targets[row * width + at];
+      sum += static_cast<double>(difference) * static_cast<double>(difference);
+      value[at] = difference * factor;
+    }
+    for (int64_t at = width; at < padded; ++at) value[at] = 0.0f;
+    losses[row] = sum / static_cast<double>(width);
+  }
+}
+
+void AdamUpdate(float* weights, float* first, float* second, const float* gradient, int64_t count, const AdamStep& step) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const Vector alpha = hn::Set(d, step.alpha), epsilon = hn::Set(d, step.epsilon), scale = hn::Set(d, step.gradient_scale);
+  const Vector rest_1 = hn::Set(d, 1.0f - step.beta_1), rest_2 = hn::Set(d, 1.0f - step.beta_2);
+  for (int64_t at = 0; at < count; at += lanes) {
+    const Vector g = hn::Mul(hn::LoadU(d, gradient + at), scale);
+    const Vector m = hn::LoadU(d, first + at), v = hn::LoadU(d, second + at);
+    const Vector new_m = hn::MulAdd(hn::Sub(g, m), rest_1, m);
+    const Vector new_v = hn::MulAdd(hn::Sub(hn::Mul(g, g), v), rest_2, v);
+    hn::StoreU(new_m, d, first + at);
+    hn::StoreU(new_v, d, second + at);
+    const Vector move = hn::Div(hn::Mul(alpha, new_m), hn::Add(hn::Sqrt(new_v), epsilon));
+    hn::StoreU(hn::Sub(hn::LoadU(d, weights + at), move), d, weights + at);
+  }
+}
+
+double SquareSum(const float* values, int64_t count) {
+  const hn::CappedTag<double, 4> d;
+  const hn::Rebind<float, hn::CappedTag<double, 4>> half;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sums = hn::Zero(d);
+  int64_t at = 0;
+  for (; at + lanes <= count; at += lanes) {
+    const auto value = hn::PromoteTo(d, hn::LoadU(half, values + at));
+    sums = hn::MulAdd(value, value, sums);
+  }
+  double total = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; at < count; ++at) total += static_cast<double>(values[at]) * static_cast<double>(values[at]);
+  return total;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace plimsoll
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plimsoll {
+HWY_EXPORT(FillRows);
+HWY_EXPORT(AddRows);
+HWY_EXPORT(ActivationForward);
+HWY_EXPORT(ActivationBackward);
+HWY_EXPORT(SoftmaxCrossEntropy);
+HWY_EXPORT(MeanSquaredError);
+HWY_EXPORT(AdamUpdate);
+HWY_EXPORT(SquareSum);
+
+void fill_rows(float* out, const float* values, int64_t rows, int64_t width, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(FillRows)(out, values, rows, width, stride);
+}
+void add_rows(float* sum, const float* in, int64_t rows, int64_t width, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(AddRows)(sum, in, rows, width, stride);
+}
+void activation_forward(float* y, Activation activation, int64_t rows, int64_t width, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(ActivationForward)(y, activation, rows, width, stride);
+}
+void activation_backward(float* d, const float* y, Activation activation, int64_t rows, int64_t width, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(ActivationBackward)(d, y, activation, rows, width, stride);
+}
+void softmax_cross_entropy(float* logits, double* losses, double* hits, const int32_t* classes, float scale, int64_t rows,
+                           int64_t width, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxCrossEntropy)(logits, losses, hits, classes, scale, rows, width, stride);
+}
+void mean_squared_error(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(MeanSquaredError)(y, losses, targets, scale, rows, width, stride);
+}
+void adam_update(float* weights, float* first, float* second, const float* gradient, int64_t count, const AdamStep& step) {
+  HWY_DYNAMIC_DISPATCH(AdamUpdate)(weights, first, second, gradient, count, step);
+}
+double square_sum(const float* values, int64_t count) { return HWY_DYNAMIC_DISPATCH(SquareSum)(values, count); }
+
+}  // namespace plimsoll
+#endif

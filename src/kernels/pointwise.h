@@ -1,0 +1,38 @@
+// pointwise: everything that is done element by element: activations, losses, optimizer. Highway; a float's bits do not
+//   depend on its neighbours or on the thread. Widths are given in elements, strides in floats; columns from `width` up to the
+//   next multiple of eight belong to the row and may be written.
+#pragma once
+
+#include <cstdint>
+
+#include "plimsoll/options.h"
+
+namespace plimsoll {
+
+// Every row of out = values. width: a multiple of eight.
+void fill_rows(float* out, const float* values, int64_t rows, int64_t width, int64_t stride);
+// sum += the rows, ascending. width: a multiple of eight.
+void add_rows(float* sum, const float* in, int64_t rows, int64_t width, int64_t stride);
+
+// y = act(y) in place. Softmax is not an activation here: the loss applies it.
+void activation_forward(float* y, Activation activation, int64_t rows, int64_t width, int64_t stride);
+// d = d * act'(y), y being the activated output.
+void activation_backward(float* d, const float* y, Activation activation, int64_t rows, int64_t width, int64_t stride);
+
+// Cross-entropy of softmax(logits). In: logits; out: their gradient times scale. losses, hits: one a row, written.
+// hits: 1 where the first largest logit is the class.
+void softmax_cross_entropy(float* logits, double* losses, double* hits, const int32_t* classes, float scale, int64_t rows,
+                           int64_t width, int64_t stride);
+// Mean over the width of (y - target)^2. In: y; out: gradient times scale. targets: [row][width] without padding.
+void mean_squared_error(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width, int64_t stride);
+
+// Keras's Adam. alpha = rate * sqrt(1 - beta_2^t) / (1 - beta_1^t); g is multiplied with gradient_scale first (clipping).
+struct AdamStep {
+  float alpha, beta_1, beta_2, epsilon, gradient_scale;
+};
+void adam_update(float* weights, float* first, float* second, const float* gradient, int64_t count, const AdamStep& step);
+
+// Sum of squares, in double, in one fixed order.
+double square_sum(const float* values, int64_t count);
+
+}  // namespace plimsoll

@@ -1,0 +1,84 @@
+#include "layers/dense.h"
+
+#include <fmt/format.h>
+
+#include "kernels/pointwise.h"
+
+namespace plimsoll {
+namespace {
+
+enum Key { Transposed = kFirstOwnKey };
+constexpr int64_t kFloat = sizeof(float);
+
+// Runs function(first row, rows) on every part's share of the rows.
+template <typename Function>
+void ForRows(ThreadPool& pool, int64_t rows, const Function& function) {
+  pool.Run([&](int part) {
+    const Share share = ShareOf(rows, part, pool.size());
+    if (share.end > share.begin) function(share.begin, share.end - share.begin);
+  });
+}
+
+}  // namespace
+
+const char* ActivationName(Activation activation) {
+  switch (activation) {
+    case Activation::Linear: return "linear";
+    case Activation::Relu: return "relu";
+    case Activation::Tanh: return "tanh";
+    case Activation::Sigmoid: return "sigmoid";
+    case Activation::Softmax: return "softmax";
+  }
+  __builtin_unreachable();
+}
+
+Dense::Dense(const Config& config)
+    : shape_{.inputs = config.inputs,
+             .units = config.units,
+             .input_stride = config.input_stride,
+             .input_gradient = config.input_gradient},
+      activation_(config.activation) {}
+
+std::string Dense::Describe() const {
+  if (activation_ == Activation::Linear) return fmt::format("Dense(units={})", shape_.units);
+  return fmt::format("Dense(units={}, activation={})", shape_.units, ActivationName(activation_));
+}
+
+void Dense::Declare(NeedList& needs) const {
+  needs.Param(kWeights, "weights", (shape_.weights() + shape_.bias()) * kFloat);
+  if (shape_.input_gradient) needs.Param(Transposed, "transposed weights", shape_.transposed() * kFloat);
+}
+
+std::vector<WeightTensor> Dense::Weights() const {
+  return {{.name = "weight", .rows = shape_.units, .columns = shape_.inputs, .order = WeightTensor::Order::Panels,
+           .start = WeightStart::GlorotUniform},
+          {.name = "bias", .rows = shape_.units, .columns = 1, .vector = true, .order = WeightTensor::Order::Panels,
+           .offset = shape_.weights()}};
+}
+
+void Dense::Prepare(const OwnerMemory& memory, ThreadPool& pool) const {
+  if (shape_.input_gradient) dense_transpose(memory.F32(Transposed), memory.F32(kWeights), shape_, pool);
+}
+
+void Dense::Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const {
+  const float* weights = memory.F32(kWeights);
+  dense_forward(out.data, in.data, weights, weights + shape_.weights(), out.count, shape_, tiles_, *run.pool);
+  ForRows(*run.pool, out.count, [&](int64_t first, int64_t rows) {
+    activation_forward(out.data + first * out.stride, activation_, rows, shape_.units, out.stride);
+  });
+}
+
+void Dense::Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in, const OwnerMemory& memory,
+                     const RunContext& run) const {
+  ForRows(*run.pool, out.count, [&](int64_t first, int64_t rows) {
+    activation_backward(d_out.data + first * d_out.stride, out.data + first * out.stride, activation_, rows, shape_.units,
+                        out.stride);
+  });
+  float* gradient = memory.F32(kGradient);
+  dense_gradient(gradient, gradient + shape_.weights(), d_out.data, in.data, out.count, shape_, tiles_, *run.pool);
+  if (d_in.data != nullptr) {
+    dense_backward(d_in.data, d_out.data, memory.F32(Transposed), out.count, shape_, tiles_, *run.pool);
+  }
+}
+
+}  // namespace plimsoll

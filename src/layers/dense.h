@@ -1,0 +1,39 @@
+// dense: y = act(x W + b) on every row. Keeps no Tape: in a body it is computed again, in the head it lives for one slice.
+#pragma once
+
+#include "kernels/dense.h"
+#include "layers/layer.h"
+#include "plimsoll/options.h"
+
+namespace plimsoll {
+
+class Dense final : public Layer {
+ public:
+  struct Config {
+    int64_t inputs = 0;
+    int64_t units = 0;
+    int64_t input_stride = 0;
+    Activation activation = Activation::Linear;
+    bool input_gradient = false;
+  };
+  explicit Dense(const Config& config);
+
+  std::string Describe() const override;
+  int64_t width() const override { return shape_.units; }
+  void AddTiles(ProductSet& products) override { tiles_ = AddDenseTiles(products, shape_); }
+  void Declare(NeedList& needs) const override;
+  std::vector<WeightTensor> Weights() const override;
+  void Prepare(const OwnerMemory& memory, ThreadPool& pool) const override;
+  void Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const override;
+  void Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in, const OwnerMemory& memory,
+                const RunContext& run) const override;
+
+ private:
+  DenseShape shape_;
+  Activation activation_;
+  DenseTiles tiles_;
+};
+
+const char* ActivationName(Activation activation);
+
+}  // namespace plimsoll

@@ -1,0 +1,51 @@
+#include "layers/dropout.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/random.h"
+
+namespace plimsoll {
+
+std::string Dropout::Describe() const { return fmt::format("Dropout(rate={})", config_.rate); }
+
+void Dropout::Forward(const Slice& in, const Slice& out, const OwnerMemory&, const RunContext& run) const { Apply(in, out, run); }
+
+void Dropout::Backward(const Slice&, const Slice&, const Slice& d_out, const Slice& d_in, const OwnerMemory&,
+                       const RunContext& run) const {
+  if (d_in.data != nullptr) Apply(d_out, d_in, run);
+}
+
+void Dropout::Apply(const Slice& from, const Slice& to, const RunContext& run) const {
+  const BlockRows& rows = to.block->rows;
+  const bool active = run.training && config_.rate > 0.0;
+  const uint32_t threshold = DropoutThreshold(config_.rate);
+  const float scale = static_cast<float>(1.0 / (1.0 - config_.rate));
+  run.pool->Run([&](int part) {
+    const Share share = ShareOf(to.count, part, run.pool->size());
+    int step = 0;
+    for (int64_t item = share.begin; item < share.end; ++item) {
+      const float* source = from.data + item * from.stride;
+      float* target = to.data + item * to.stride;
+      for (int64_t unit = config_.width; unit < (config_.width + 7) / 8 * 8; ++unit) target[unit] = 0.0f;
+      if (!active) {
+        std::memcpy(target, source, static_cast<size_t>(config_.width) * sizeof(float));
+        continue;
+      }
+      const int64_t at = to.begin + item;  // in the block
+      while (at >= rows.first[step + 1]) ++step;
+      const auto sample = static_cast<uint64_t>(to.block->samples[at - rows.first[step]]);
+      const auto time = static_cast<uint64_t>(to.block->first_step + step);
+      for (int64_t unit = 0; unit < config_.width; unit += 4) {
+        const RandomWords words =
+            DropoutWords(run.dropout_seed, run.update, config_.number, sample, time, static_cast<uint32_t>(unit / 4));
+        for (int64_t k = 0; k < 4 && unit + k < config_.width; ++k) {
+          target[unit + k] = words[static_cast<size_t>(k)] < threshold ? 0.0f : source[unit + k] * scale;
+        }
+      }
+    }
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,47 @@
+#include "layers/embedding.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "kernels/pointwise.h"
+
+namespace plimsoll {
+
+std::string Embedding::Describe() const {
+  return fmt::format("Embedding(input_dim={}, output_dim={})", config_.ids, config_.width);
+}
+
+void Embedding::Declare(NeedList& needs) const {
+  needs.Param(kWeights, "weights", config_.ids * stride_ * static_cast<int64_t>(sizeof(float)));
+}
+
+std::vector<WeightTensor> Embedding::Weights() const {
+  return {{.name = "weight", .rows = config_.ids, .columns = config_.width, .stride = stride_, .start = WeightStart::SmallUniform}};
+}
+
+void Embedding::Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const {
+  const float* table = memory.F32(kWeights);
+  run.pool->Run([&](int part) {
+    const Share share = ShareOf(out.count, part, run.pool->size());
+    for (int64_t row = share.begin; row < share.end; ++row) {
+      std::memcpy(out.data + row * out.stride, table + in.ids[row] * stride_, static_cast<size_t>(stride_) * sizeof(float));
+    }
+  });
+}
+
+void Embedding::Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice&, const OwnerMemory& memory,
+                         const RunContext& run) const {
+  // Threads own columns, so that the rows of one id are added in one fixed order.
+  float* gradient = memory.F32(kGradient);
+  run.pool->Run([&](int part) {
+    const Share columns = ShareOf((config_.width + 7) / 8 * 8, part, run.pool->size(), 8);
+    if (columns.end == columns.begin) return;
+    for (int64_t row = 0; row < out.count; ++row) {
+      add_rows(gradient + in.ids[row] * stride_ + columns.begin, d_out.data + row * d_out.stride + columns.begin, 1,
+               columns.end - columns.begin, d_out.stride);
+    }
+  });
+}
+
+}  // namespace plimsoll

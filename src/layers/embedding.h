@@ -1,0 +1,29 @@
+// embedding: ids to rows of a table.
+#pragma once
+
+#include "layers/layer.h"
+
+namespace plimsoll {
+
+class Embedding final : public Layer {
+ public:
+  struct Config {
+    int64_t ids = 0;    // in [0, ids)
+    int64_t width = 0;
+  };
+  explicit Embedding(const Config& config) : config_(config), stride_(ActivationStride(config.width)) {}
+
+  std::string Describe() const override;
+  int64_t width() const override { return config_.width; }
+  void Declare(NeedList& needs) const override;
+  std::vector<WeightTensor> Weights() const override;
+  void Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const override;
+  void Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in, const OwnerMemory& memory,
+                const RunContext& run) const override;
+
+ private:
+  Config config_;
+  int64_t stride_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,78 @@
+// layer: the interface of everything that turns rows into rows. A layer states its needs once (Declare) and afterwards only
+//   borrows (OwnerMemory); it sees one Block of packed rows at a time, or a slice of one.
+// To add a layer, copy dropout.h and dropout.cpp: the smallest whole one without weights; dense is the smallest with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/threads.h"
+#include "kernels/block_rows.h"
+#include "kernels/product.h"
+#include "layers/owner_memory.h"
+#include "layers/weight_layout.h"
+#include "plan/needs.h"
+
+namespace plimsoll {
+
+// A Block of a row group: kBlockSteps time steps (fewer at the end) of all rows active in them.
+// Behind pooling there are no steps: one row a sample, described as a block of one step.
+struct Block {
+  BlockRows rows;
+  int64_t first_step = 0;            // in the sequence
+  const int64_t* samples = nullptr;  // number of each row
+  const int32_t* lengths = nullptr;  // of each row
+};
+
+// Rows [begin, begin + count) of a block, packed. `data` is the first of them.
+struct Slice {
+  const Block* block = nullptr;
+  int64_t begin = 0;
+  int64_t count = 0;
+  float* data = nullptr;
+  int64_t stride = 0;             // floats between rows
+  const int32_t* ids = nullptr;   // the model's input where it is ids; data is null then
+};
+
+// What all layers share while a step runs.
+struct RunContext {
+  ThreadPool* pool = nullptr;
+  bool training = false;      // dropout acts
+  uint64_t dropout_seed = 0;  // SeedFor(seed, RandomUse::Dropout)
+  uint64_t update = 0;        // number of the update
+};
+
+// Keys that mean the same in every layer; a layer's own begin at kFirstOwnKey.
+inline constexpr int kWeights = 0;   // what training changes: Life::Param
+inline constexpr int kGradient = 1;  // the same size, Life::Grad; declared by the model for every layer with weights
+inline constexpr int kFirstOwnKey = 2;
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+  virtual std::string Describe() const = 0;  // "LSTM(units=128)"
+  virtual int64_t width() const = 0;         // of the output
+
+  // While the model is built.
+  virtual void AddTiles(ProductSet&) {}
+  virtual void Declare(NeedList& needs) const = 0;
+  virtual std::vector<WeightTensor> Weights() const { return {}; }
+  virtual bool carries_rows() const { return false; }  // its output needs the rows before the block in front of it
+
+  // While it runs. Prepare follows every change of the weights.
+  virtual void Prepare(const OwnerMemory&, ThreadPool&) const {}
+  // At the start of a row group: State to zero; gradients of State to zero.
+  virtual void StartForward(const OwnerMemory&, int64_t /*rows*/) const {}
+  virtual void StartBackward(const OwnerMemory&, int64_t /*rows*/) const {}
+  virtual void Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const = 0;
+  // `out` once more, bit for bit, from the Tape of this block (or by computing it again).
+  virtual void Replay(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const {
+    Forward(in, out, memory, run);
+  }
+  // d_out may be changed. d_in.data is null where nobody wants it. Gradients of weights are added.
+  virtual void Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in, const OwnerMemory& memory,
+                        const RunContext& run) const = 0;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,41 @@
+// lstm: the LSTM layer. State h and c; Tape the gates of every row-step and State at each block's start, from which h and c
+//   come back by a pointwise scan (Replay), exactly.
+#pragma once
+
+#include "kernels/lstm.h"
+#include "layers/layer.h"
+
+namespace plimsoll {
+
+class Lstm final : public Layer {
+ public:
+  struct Config {
+    int64_t inputs = 0;
+    int64_t units = 0;
+    int64_t input_stride = 0;
+    bool input_gradient = false;  // false for a first layer fed with plain data
+  };
+  explicit Lstm(const Config& config);
+
+  std::string Describe() const override;
+  int64_t width() const override { return shape_.units; }
+  void AddTiles(ProductSet& products) override { tiles_ = AddLstmTiles(products, shape_); }
+  void Declare(NeedList& needs) const override;
+  std::vector<WeightTensor> Weights() const override;
+  bool carries_rows() const override { return true; }
+  void Prepare(const OwnerMemory& memory, ThreadPool& pool) const override;
+  void StartForward(const OwnerMemory& memory, int64_t rows) const override;
+  void StartBackward(const OwnerMemory& memory, int64_t rows) const override;
+  void Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const override;
+  void Replay(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const override;
+  void Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in, const OwnerMemory& memory,
+                const RunContext& run) const override;
+
+ private:
+  LstmWeights Split(float* weights) const;
+  LstmTransposed Transposed(const OwnerMemory& memory) const;
+  LstmShape shape_;
+  LstmTiles tiles_;
+};
+
+}  // namespace plimsoll

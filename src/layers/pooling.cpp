@@ -1,0 +1,122 @@
+#include "layers/pooling.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace plimsoll {
+namespace {
+
+enum Key { Value = kFirstOwnKey, Gradient, Winner, FinalWinner };
+
+}  // namespace
+
+const char* PoolingName(PoolingMode mode) {
+  switch (mode) {
+    case PoolingMode::Last: return "last";
+    case PoolingMode::Mean: return "mean";
+    case PoolingMode::Max: return "max";
+  }
+  __builtin_unreachable();
+}
+
+std::string Pooling::Describe() const { return fmt::format("Pooling(mode={})", PoolingName(config_.mode)); }
+
+void Pooling::Declare(NeedList& needs) const {
+  const int64_t row = stride_ * static_cast<int64_t>(sizeof(float));
+  needs.State(Value, "pooled", row);
+  needs.StateGradient(Gradient, "gradient of pooled", row);
+  if (config_.mode == PoolingMode::Max) {
+    needs.State(Winner, "step of the maximum", row);
+    needs.StateGradient(FinalWinner, "step of the final maximum", row);  // State is rewound by recompute
+  }
+}
+
+float* Pooling::Pooled(const OwnerMemory& memory) const { return memory.F32(Value); }
+float* Pooling::PooledGradient(const OwnerMemory& memory) const { return memory.F32(Gradient); }
+
+void Pooling::StartForward(const OwnerMemory& memory, int64_t rows) const {
+  std::memset(memory.F32(Value), 0, static_cast<size_t>(rows * stride_) * sizeof(float));
+}
+
+void Pooling::StartBackward(const OwnerMemory& memory, int64_t rows) const {
+  if (config_.mode != PoolingMode::Max) return;
+  std::memcpy(memory.I32(FinalWinner), memory.I32(Winner), static_cast<size_t>(rows * stride_) * sizeof(int32_t));
+}
+
+void Pooling::Forward(const Slice& in, const Slice&, const OwnerMemory& memory, const RunContext& run) const {
+  const Block& block = *in.block;
+  float* value = memory.F32(Value);
+  int32_t* winner = config_.mode == PoolingMode::Max ? memory.I32(Winner) : nullptr;
+  run.pool->Run([&](int part) {
+    const Share share = RowShare(block.rows, part, run.pool->size());
+    for (int step = 0; step < block.rows.steps; ++step) {
+      const int64_t end = share.begin + ActiveIn(block.rows, step, share);
+      const auto time = static_cast<int32_t>(block.first_step + step);
+      for (int64_t row = share.begin; row < end; ++row) {
+        const float* x = in.data + (block.rows.first[step] + row) * in.stride;
+        float* v = value + row * stride_;
+        const bool ends = time + 1 == block.lengths[row];
+        switch (config_.mode) {
+          case PoolingMode::Last:
+            if (ends) std::memcpy(v, x, static_cast<size_t>(config_.width) * sizeof(float));
+            break;
+          case PoolingMode::Mean: {
+            const float share_of_step = 1.0f / static_cast<float>(block.lengths[row]);
+            for (int64_t u = 0; u < config_.width; ++u) v[u] += x[u];
+            if (ends) {
+              for (int64_t u = 0; u < config_.width; ++u) v[u] *= share_of_step;
+            }
+            break;
+          }
+          case PoolingMode::Max: {
+            int32_t* w = winner + row * stride_;
+            for (int64_t u = 0; u < config_.width; ++u) {
+              if (time == 0 || !(x[u] <= v[u])) {  // NaN wins, so that it is found
+                v[u] = x[u];
+                w[u] = time;
+              }
+            }
+            break;
+          }
+        }
+      }
+    }
+  });
+}
+
+void Pooling::Backward(const Slice& in, const Slice&, const Slice&, const Slice& d_in, const OwnerMemory& memory,
+                       const RunContext& run) const {
+  if (d_in.data == nullptr) return;
+  const Block& block = *in.block;
+  const float* gradient = memory.F32(Gradient);
+  const int32_t* winner = config_.mode == PoolingMode::Max ? memory.I32(FinalWinner) : nullptr;
+  const int64_t padded = (config_.width + 7) / 8 * 8;
+  run.pool->Run([&](int part) {
+    const Share share = RowShare(block.rows, part, run.pool->size());
+    for (int step = 0; step < block.rows.steps; ++step) {
+      const int64_t end = share.begin + ActiveIn(block.rows, step, share);
+      const auto time = static_cast<int32_t>(block.first_step + step);
+      for (int64_t row = share.begin; row < end; ++row) {
+        float* d = d_in.data + (block.rows.first[step] + row) * d_in.stride;
+        const float* g = gradient + row * stride_;
+        std::memset(d, 0, static_cast<size_t>(padded) * sizeof(float));
+        switch (config_.mode) {
+          case PoolingMode::Last:
+            if (time + 1 == block.lengths[row]) std::memcpy(d, g, static_cast<size_t>(config_.width) * sizeof(float));
+            break;
+          case PoolingMode::Mean: {
+            const float share_of_step = 1.0f / static_cast<float>(block.lengths[row]);
+            for (int64_t u = 0; u < config_.width; ++u) d[u] = g[u] * share_of_step;
+            break;
+          }
+          case PoolingMode::Max:
+            for (int64_t u = 0; u < config_.width; ++u) d[u] = winner[row * stride_ + u] == time ? g[u] : 0.0f;
+            break;
+        }
+      }
+    }
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,273 @@
+// Tests of spec: what is decided where the job is silent, and what is refused with which words.
+#include "model/spec.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace plimsoll {
+namespace {
+
+using testing::AssertionFailure;
+using testing::AssertionResult;
+using testing::AssertionSuccess;
+
+constexpr SampleShape kIdsToClass = {.ids = true, .target_classes = true, .vocabulary = 50, .classes = 3};
+constexpr SampleShape kIdsToClasses = {
+    .ids = true, .target_per_step = true, .target_classes = true, .vocabulary = 50, .classes = 3};
+constexpr SampleShape kFeaturesToClass = {.width = 6, .target_classes = true, .classes = 3};
+constexpr SampleShape kFeaturesToValues = {.width = 6, .target_width = 2};
+
+Job JobOf(std::vector<LayerOptions> layers, Task task = Task::Classify) {
+  Job job;
+  job.task = task;
+  job.layers = std::move(layers);
+  return job;
+}
+LayerOptions Embedding(EmbeddingOptions options = {}) { return {.name = "", .kind = options}; }
+LayerOptions Lstm(int64_t units = 4, std::optional<bool> return_sequences = std::nullopt) {
+  return {.name = "", .kind = LSTMOptions{.units = units, .return_sequences = return_sequences}};
+}
+LayerOptions Pool(PoolingMode mode = PoolingMode::Last) { return {.name = "", .kind = PoolingOptions{.mode = mode}}; }
+LayerOptions Dense(DenseOptions options = {}) { return {.name = "", .kind = options}; }
+LayerOptions Dropout(double rate) { return {.name = "", .kind = DropoutOptions{.rate = rate}}; }
+LayerOptions Named(std::string name, LayerOptions layer) {
+  layer.name = std::move(name);
+  return layer;
+}
+
+std::vector<std::string> NodeNames(const Spec& spec) {
+  std::vector<std::string> names;
+  for (const Node& node : spec.nodes) names.push_back(node.name);
+  return names;
+}
+
+// Refused, with this kind, every text in the message, and a hint.
+AssertionResult Refused(const Result<Spec>& made, StatusKind kind, const std::vector<std::string>& texts) {
+  if (made.ok()) return AssertionFailure() << "was accepted";
+  if (made.status().kind() != kind) return AssertionFailure() << "exit code " << made.status().exit_code();
+  for (const std::string& text : texts)
+    if (made.status().message().find(text) == std::string::npos)
+      return AssertionFailure() << "no '" << text << "' in: " << made.status().message();
+  if (made.status().hint().empty()) return AssertionFailure() << "no hint with: " << made.status().message();
+  return AssertionSuccess();
+}
+AssertionResult RefusedAsUsage(const Result<Spec>& made, const std::vector<std::string>& texts) {
+  return Refused(made, StatusKind::Usage, texts);
+}
+
+TEST(Spec, AClassifierOverIdsHasEveryWidthDecided) {
+  auto made = MakeSpec(JobOf({Embedding({.output_dim = 8}), Lstm(5), Dense()}), kIdsToClass);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const Spec& spec = *made;
+  EXPECT_TRUE(spec.id_input);
+  EXPECT_EQ(spec.input_width, 1);
+  EXPECT_EQ(spec.vocabulary, 50);
+  EXPECT_EQ(spec.output_width, 3);
+  EXPECT_FALSE(spec.per_step_targets);
+  EXPECT_EQ(spec.loss, Loss::SparseCategoricalCrossentropy);
+  ASSERT_EQ(NodeNames(spec), (std::vector<std::string>{"embedding", "lstm", "lstm_last", "dense"}));
+
+  EXPECT_EQ(std::get<EmbeddingOptions>(spec.nodes[0].kind).input_dim, 50);
+  EXPECT_EQ(std::get<LSTMOptions>(spec.nodes[1].kind).return_sequences, false);
+  EXPECT_EQ(std::get<PoolingOptions>(spec.nodes[2].kind).mode, PoolingMode::Last);
+  EXPECT_EQ(std::get<DenseOptions>(spec.nodes[3].kind).units, 3);
+  const int64_t in_widths[] = {1, 8, 5, 5}, widths[] = {8, 5, 5, 3};
+  const bool per_step[] = {true, true, false, false};
+  for (int i = 0; i < 4; ++i) {
+    const Node& node = spec.nodes[static_cast<size_t>(i)];
+    EXPECT_EQ(node.inputs, std::vector<int>{i - 1}) << node.name;  // kModelInput is -1
+    EXPECT_EQ(node.in_width, in_widths[i]) << node.name;
+    EXPECT_EQ(node.width, widths[i]) << node.name;
+    EXPECT_EQ(node.per_step, per_step[i]) << node.name;
+  }
+}
+
+TEST(Spec, CanonicalTensorsComeInNodeOrder) {
+  auto made = MakeSpec(JobOf({Embedding({.output_dim = 8}), Lstm(5), Dropout(0.1), Dense()}), kIdsToClass);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const auto tensors = CanonicalTensors(*made);
+  const std::vector<std::pair<std::string, std::vector<int64_t>>> wanted = {
+      {"embedding.weight", {50, 8}}, {"lstm.weight_ih", {20, 8}}, {"lstm.weight_hh", {20, 5}},
+      {"lstm.bias", {20}},           {"dense.weight", {3, 5}},    {"dense.bias", {3}}};
+  ASSERT_EQ(tensors.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_EQ(tensors[i].name, wanted[i].first);
+    EXPECT_EQ(tensors[i].shape, wanted[i].second) << wanted[i].first;
+  }
+}
+
+TEST(Spec, NamesCountAsKerasDoesAndLeaveTheUsersNamesAlone) {
+  auto made = MakeSpec(JobOf({Named("lstm_1", Lstm()), Lstm(), Lstm(), Dense({.units = 4}), Dense()}), kFeaturesToClass);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ(NodeNames(*made), (std::vector<std::string>{"lstm_1", "lstm", "lstm_2", "lstm_2_last", "dense", "dense_1"}));
+}
+
+TEST(Spec, DuplicateNamesAreRefused) {
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Named("a", Lstm()), Named("a", Dense())}), kFeaturesToClass),
+                             {"layer 2 \"a\" (Dense)", "layer 1 \"a\" (LSTM)"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Named("a", Lstm()), Named("a_last", Dense())}), kFeaturesToClass),
+                             {"layer 1 \"a\"", "\"a_last\"", "layer 2 \"a_last\""}));
+}
+
+TEST(Spec, AnLstmReturnsSequencesWhereSomethingBehindItReadsThem) {
+  auto returns = [](std::vector<LayerOptions> layers, const SampleShape& shape) {
+    auto made = MakeSpec(JobOf(std::move(layers)), shape);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    std::vector<bool> answers;
+    for (const Node& node : made->nodes)
+      if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
+        answers.push_back(lstm->return_sequences.value());
+        EXPECT_TRUE(node.per_step) << "the node itself gives one row a step";
+      }
+    return answers;
+  };
+  using Answers = std::vector<bool>;
+  EXPECT_EQ(returns({Lstm(), Dense()}, kFeaturesToClass), Answers{false});
+  EXPECT_EQ(returns({Lstm(), Dense({.units = 4}), Lstm(), Dense()}, kFeaturesToClass), (Answers{true, false}));
+  EXPECT_EQ(returns({Lstm(), Dropout(0.5), Pool(), Dense()}, kFeaturesToClass), Answers{true});
+  EXPECT_EQ(returns({Embedding(), Lstm(), Lstm(), Dense()}, kIdsToClasses), (Answers{true, true}));
+  EXPECT_EQ(returns({Lstm(4, /*return_sequences=*/true), Pool(), Dense()}, kFeaturesToClass), Answers{true});
+}
+
+TEST(Spec, PerStepTargetsGiveAModelWithoutPooling) {
+  auto made = MakeSpec(JobOf({Embedding(), Lstm(), Dense()}), kIdsToClasses);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ(NodeNames(*made), (std::vector<std::string>{"embedding", "lstm", "dense"}));
+  EXPECT_TRUE(made->nodes.back().per_step);
+  EXPECT_TRUE(made->per_step_targets);
+}
+
+TEST(Spec, AnEmptyLayerListIsRefusedWithAnExample) {
+  const auto features = MakeSpec(JobOf({}), kFeaturesToClass);
+  EXPECT_TRUE(RefusedAsUsage(features, {"no layers"}));
+  EXPECT_NE(features.status().hint().find("[model]\nlayers = [{type = \"LSTM\", units = 64}, {type = \"Dense\"}]"),
+            std::string::npos)
+      << features.status().hint();
+  EXPECT_NE(MakeSpec(JobOf({}), kIdsToClass).status().hint().find("Embedding"), std::string::npos);
+}
+
+TEST(Spec, IdsNeedAnEmbeddingFirstAndOnlyIdsDo) {
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dense()}), kIdsToClass), {"layer 1 \"lstm\"", "Embedding first"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Embedding(), Dense()}), kFeaturesToClass),
+                             {"layer 1 \"embedding\"", "features (6 a step)"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Embedding(), Embedding(), Lstm(), Dense()}), kIdsToClass),
+                             {"layer 2 \"embedding_1\"", "first layer"}));
+}
+
+TEST(Spec, TheVocabularyIsTheLargerOfTheJobsAndTheDatas) {
+  Job job = JobOf({Embedding(), Lstm(), Dense()});
+  job.data.vocabulary = 70;
+  EXPECT_EQ(MakeSpec(job, kIdsToClass)->vocabulary, 70);
+  job.data.vocabulary = 30;
+  EXPECT_EQ(MakeSpec(job, kIdsToClass)->vocabulary, 50);
+  job.data.vocabulary = 0;
+  job.layers[0] = Embedding({.input_dim = 1000});
+  EXPECT_EQ(MakeSpec(job, kIdsToClass)->vocabulary, 1000);
+}
+
+TEST(Spec, IdsBeyondTheEmbeddingAreADataError) {
+  EXPECT_TRUE(Refused(MakeSpec(JobOf({Embedding({.input_dim = 49}), Lstm(), Dense()}), kIdsToClass), StatusKind::Data,
+                      {"layer 1 \"embedding\"", "id 49", "input_dim = 49"}));
+  EXPECT_TRUE(MakeSpec(JobOf({Embedding({.input_dim = 50}), Lstm(), Dense()}), kIdsToClass).ok());
+}
+
+TEST(Spec, AVocabularyThatContradictsTheEmbeddingIsRefused) {
+  Job job = JobOf({Embedding({.input_dim = 60}), Lstm(), Dense()});
+  job.data.vocabulary = 70;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kIdsToClass), {"input_dim = 60", "data.vocabulary = 70"}));
+  job.data.vocabulary = -1;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kIdsToClass), {"data.vocabulary = -1"}));
+  SampleShape unknown = kIdsToClass;
+  unknown.vocabulary = 0;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Embedding(), Lstm(), Dense()}), unknown), {"not known"}));
+}
+
+TEST(Spec, RowsAreRefusedWhereTheNextLayerOrTheTargetsNeedSteps) {
+  const LayerOptions last_only = Lstm(4, /*return_sequences=*/false);
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({last_only, Lstm(), Dense()}), kFeaturesToClass),
+                             {"layer 2 \"lstm_1\"", "layer 1 \"lstm\"", "one row a sample"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Pool(), Lstm(), Dense()}), kFeaturesToClass),
+                             {"layer 2 \"lstm\"", "layer 1 \"pooling\""}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Pool(), Pool(), Dense()}), kFeaturesToClass),
+                             {"layer 3 \"pooling_1\"", "layer 2 \"pooling\""}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({last_only, Pool(), Dense()}), kFeaturesToClass),
+                             {"layer 2 \"pooling\"", "layer 1 \"lstm\""}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Embedding(), Lstm(), Pool(), Dense()}), kIdsToClasses),
+                             {"layer 3 \"pooling\"", "one target a step"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Embedding(), last_only, Dense()}), kIdsToClasses),
+                             {"layer 2 \"lstm\"", "one target a step"}));
+}
+
+TEST(Spec, OneTargetASampleNeedsPooling) {
+  const auto sequences = MakeSpec(JobOf({Lstm(), Lstm(4, /*return_sequences=*/true), Dense()}), kFeaturesToClass);
+  EXPECT_TRUE(RefusedAsUsage(sequences, {"layer 2 \"lstm_1\"", "return_sequences = true", "one target a sample"}));
+  EXPECT_NE(sequences.status().hint().find("Pooling"), std::string::npos);
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Dense()}), kFeaturesToClass), {"layer 1 \"dense\"", "one target a sample"}));
+}
+
+TEST(Spec, TheLastLayerMustBeADense) {
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm()}), kFeaturesToClass), {"layer 1 \"lstm\"", "must be a Dense"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dense(), Dropout(0.1)}), kFeaturesToClass), {"layer 3 \"dropout\""}));
+}
+
+TEST(Spec, TheHeadFitsTheTargets) {
+  auto head = [](DenseOptions dense) { return MakeSpec(JobOf({Lstm(), Dense(dense)}), kFeaturesToClass); };
+  EXPECT_EQ(head({})->output_width, 3);
+  EXPECT_EQ(head({.units = 7})->output_width, 7);
+  EXPECT_TRUE(head({.activation = Activation::Softmax}).ok());
+  EXPECT_TRUE(RefusedAsUsage(head({.units = 2}), {"layer 2 \"dense\"", "units = 2", "3 classes"}));
+  EXPECT_TRUE(RefusedAsUsage(head({.activation = Activation::Sigmoid}), {"layer 2 \"dense\"", "\"sigmoid\""}));
+
+  auto values = [](DenseOptions dense) { return MakeSpec(JobOf({Lstm(), Dense(dense)}, Task::Regress), kFeaturesToValues); };
+  EXPECT_EQ(values({})->output_width, 2);
+  EXPECT_EQ(values({})->loss, Loss::MeanSquaredError);
+  EXPECT_TRUE(values({.units = 2, .activation = Activation::Sigmoid}).ok());
+  EXPECT_TRUE(RefusedAsUsage(values({.units = 3}), {"layer 2 \"dense\"", "units = 3", "2 value(s)"}));
+  EXPECT_TRUE(RefusedAsUsage(values({.activation = Activation::Softmax}), {"layer 2 \"dense\"", "softmax"}));
+
+  SampleShape unknown = kFeaturesToClass;
+  unknown.classes = 0;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dense()}), unknown), {"layer 2 \"dense\"", "not known"}));
+  SampleShape many = kFeaturesToClass;
+  many.classes = 65537;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dense()}), many), {"layer 2 \"dense\"", "65537"}));
+}
+
+TEST(Spec, TheTaskNeedsItsKindOfTargets) {
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dense()}), kFeaturesToValues), {"classify", "class numbers"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dense()}, Task::Regress), kFeaturesToClass), {"regress", "values"}));
+}
+
+TEST(Spec, WidthsAndRatesOutOfRangeAreRefused) {
+  for (const int64_t width : {int64_t{0}, int64_t{-1}, int64_t{65537}, std::numeric_limits<int64_t>::max()}) {
+    const std::string got = " = " + std::to_string(width);
+    EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(width), Dense()}), kFeaturesToClass),
+                               {"layer 1 \"lstm\"", "units" + got, "65536"}));
+    EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Embedding({.output_dim = width}), Lstm(), Dense()}), kIdsToClass),
+                               {"layer 1 \"embedding\"", "output_dim" + got, "65536"}));
+    EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dense({.units = width}), Dense()}), kFeaturesToClass),
+                               {"layer 2 \"dense\"", "units" + got, "65536"}));
+  }
+  EXPECT_TRUE(MakeSpec(JobOf({Lstm(65536), Dense()}), kFeaturesToClass).ok());
+  for (const int64_t ids : {int64_t{-1}, int64_t{1} << 31})
+    EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Embedding({.input_dim = ids}), Lstm(), Dense()}), kIdsToClass), {"input_dim"}));
+  for (const double rate : {-0.1, 1.0, 1.5, std::nan("")})
+    EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dropout(rate), Dense()}), kFeaturesToClass),
+                               {"layer 2 \"dropout\"", "rate = ", "less than 1"}));
+  EXPECT_TRUE(MakeSpec(JobOf({Lstm(), Dropout(0.0), Dense()}), kFeaturesToClass).ok());
+}
+
+TEST(Spec, SoftmaxIsForTheLastDenseOnly) {
+  EXPECT_TRUE(RefusedAsUsage(
+      MakeSpec(JobOf({Lstm(), Dense({.units = 4, .activation = Activation::Softmax}), Dense()}), kFeaturesToClass),
+      {"layer 2 \"dense\"", "softmax"}));
+}
+
+}  // namespace
+}  // namespace plimsoll

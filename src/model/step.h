@@ -1,0 +1,69 @@
+// step: what happens in a training step. Read this file's .cpp first; everything else serves it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "data/row_group.h"
+#include "model/network.h"
+#include "plan/schedule.h"
+#include "plimsoll/observer.h"
+
+namespace plimsoll {
+
+// Sums over the items of one or more row groups.
+struct StepSums {
+  double loss = 0.0;
+  double hits = 0.0;  // classify: items whose largest output is the class
+  int64_t items = 0;
+};
+
+// Receives the outputs of a slice before the loss is computed: rows [first, first + count) of the group's items, packed.
+class OutputSink {
+ public:
+  virtual ~OutputSink() = default;
+  virtual void Rows(const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) = 0;
+};
+
+class Step {
+ public:
+  Step(const Network& network, NetworkMemory& memory, ThreadPool& pool, uint64_t dropout_seed);
+
+  void SetUpdate(uint64_t update) { run_.update = update; }  // for dropout masks
+  void ZeroGradients();
+  // Gradients of the group are added; `scale` is one over the number of items of the whole batch.
+  void TrainGroup(const RowGroup& group, std::span<const Action> schedule, double scale, StepSums& sums);
+  // Forward only, no dropout.
+  void EvaluateGroup(const RowGroup& group, StepSums& sums);
+  // After the weights have changed.
+  void PrepareWeights();
+
+  void SetOutputSink(OutputSink* sink) { sink_ = sink; }
+
+ private:
+  enum class Tape { None, Keep };
+
+  void StartForward(const RowGroup& group);
+  void StartReverse(const RowGroup& group);
+  void Forward(const RowGroup& group, int64_t first_block, int64_t blocks, Tape tape);
+  void Reverse(const RowGroup& group, int64_t first_block, int64_t blocks);
+  void CopyState(const RowGroup& group, int slot, int64_t next_block, bool keep);
+  void Head(const RowGroup& group, const Block& block, int64_t first_item, const Slice& in, const Slice& d_in);
+
+  Block BlockAt(const RowGroup& group, int64_t number) const;
+  Block PooledBlock(const RowGroup& group) const;
+  Slice InputOf(const RowGroup& group, const Block& block) const;
+  Slice OutputOf(int layer, const Block& block) const;
+  Slice GradientOf(int key, const Block& block, int64_t width) const;
+  void SetPosition(const RowGroup& group, int64_t block);
+
+  const Network& network_;
+  NetworkMemory& memory_;
+  RunContext run_;
+  OutputSink* sink_ = nullptr;
+  int64_t segment_start_ = 0;  // first block of the recorded segment
+  float scale_ = 0.0f;
+  StepSums* sums_ = nullptr;
+};
+
+}  // namespace plimsoll

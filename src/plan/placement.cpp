@@ -1,0 +1,42 @@
+#include "plan/placement.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/bytes.h"
+
+namespace plimsoll {
+namespace {
+
+bool Meet(const PlannedBuffer& a, const PlannedBuffer& b) { return a.first <= b.last && b.first <= a.last; }
+
+}  // namespace
+
+int64_t PlaceBuffers(std::vector<PlannedBuffer>& buffers, const PlacementRules& rules) {
+  // Largest first; each goes to the lowest gap between the buffers it meets.
+  std::vector<size_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return buffers[a].bytes > buffers[b].bytes; });
+  const auto extent = [&](const PlannedBuffer& buffer) { return RoundUp(buffer.bytes + rules.guard_bytes, rules.align); };
+
+  int64_t peak = 0;
+  std::vector<size_t> placed;  // by offset
+  for (const size_t index : order) {
+    PlannedBuffer& buffer = buffers[index];
+    int64_t offset = 0;
+    for (const size_t other_index : placed) {
+      const PlannedBuffer& other = buffers[other_index];
+      if (rules.guard_bytes == 0 && !Meet(buffer, other)) continue;
+      if (offset + extent(buffer) <= other.offset) break;
+      offset = std::max(offset, other.offset + extent(other));
+    }
+    buffer.offset = offset;
+    peak = std::max(peak, offset + extent(buffer));
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), index,
+                                   [&](size_t a, size_t b) { return buffers[a].offset < buffers[b].offset; }),
+                  index);
+  }
+  return peak;
+}
+
+}  // namespace plimsoll

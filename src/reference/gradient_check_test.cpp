@@ -1,0 +1,240 @@
+// Tests of the reference gradients against central differences, and of the check itself: what is wrong must be refused.
+#include "reference/gradient_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "reference/dense.h"
+#include "reference/loss.h"
+#include "reference/lstm.h"
+#include "reference/random_model.h"
+#include "reference/rows.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr SampleShape kIdsToClass = {.ids = true, .target_classes = true, .vocabulary = 7, .classes = 3};
+constexpr SampleShape kIdsToClasses = {
+    .ids = true, .target_per_step = true, .target_classes = true, .vocabulary = 7, .classes = 7};
+constexpr SampleShape kFeaturesToClass = {.width = 3, .target_classes = true, .classes = 4};
+constexpr SampleShape kFeaturesToValues = {.width = 3, .target_width = 2};
+constexpr SampleShape kFeaturesToValueSeries = {.width = 3, .target_per_step = true, .target_width = 2};
+constexpr SampleShape kFeaturesToWideSeries = {.width = 3, .target_per_step = true, .target_width = 6};
+constexpr SampleShape kNumberToNumber = {.width = 1, .target_width = 1};
+
+const std::vector<int64_t> kRagged = {6, 1, 4, 3, 1};
+
+struct GradientCase {
+  std::string name;
+  SampleShape shape;
+  std::vector<LayerKind> layers;
+  bool dropout = false;
+};
+std::ostream& operator<<(std::ostream& out, const GradientCase& tested) { return out << tested.name; }
+
+constexpr LayerKind kEmbedding = EmbeddingOptions{.input_dim = 0, .output_dim = 3};
+constexpr LayerKind kMean = PoolingOptions{.mode = PoolingMode::Mean};
+constexpr LayerKind kMax = PoolingOptions{.mode = PoolingMode::Max};
+constexpr LayerKind kLast = PoolingOptions{.mode = PoolingMode::Last};
+constexpr LayerKind kDropout = DropoutOptions{.rate = 0.4};
+
+class GradientOf : public testing::TestWithParam<GradientCase> {};
+
+// A relu kink or a tie of max within 1e-6 of a weight would fail here rightly; with these seeds there is none.
+TEST_P(GradientOf, AgreesWithCentralDifferences) {
+  const Spec spec = SpecOf(GetParam().layers, GetParam().shape);
+  const ReferenceDropout dropout = {.on = GetParam().dropout, .seed = SeedFor(5, RandomUse::Dropout), .update = 12};
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const auto weights = RandomWeights(spec, seed);
+    const auto batch = RandomBatch(spec, kRagged, seed);
+    const auto result = ReferenceStep(spec, weights, batch, dropout);
+    EXPECT_EQ(result.loss, ReferenceLoss(spec, weights, batch, dropout));
+    const GradientReport report = CheckGradients(spec, weights, batch, dropout, result.gradients);
+    EXPECT_TRUE(report.ok()) << "seed " << seed << "\n" << GradientReportText(report);
+    EXPECT_EQ(report.excused, 0) << "seed " << seed << "\n" << GradientReportText(report);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Reference, GradientOf,
+    testing::Values(
+        GradientCase{"LstmLastState", kFeaturesToClass, {LstmOf(4), Head()}},
+        GradientCase{"LstmOneInputOneUnit", kNumberToNumber, {LstmOf(1), Head()}},
+        GradientCase{"LstmEveryStepClasses", kIdsToClasses, {kEmbedding, LstmOf(4), Head()}},
+        GradientCase{"LstmEveryStepValues", kFeaturesToValueSeries, {LstmOf(4), Head()}},
+        GradientCase{"LstmOnLstm", kFeaturesToClass, {LstmOf(4), LstmOf(3), Head()}},
+        GradientCase{"LstmOnDenseOnLstm", kFeaturesToValues, {LstmOf(4), DenseOf(5, Activation::Tanh), LstmOf(3), Head()}},
+        GradientCase{"LstmOnLstmEveryStep", kIdsToClasses, {kEmbedding, LstmOf(4), LstmOf(3), Head()}},
+        GradientCase{"Embedding", kIdsToClass, {kEmbedding, LstmOf(4), Head(Activation::Softmax)}},
+        GradientCase{"EmbeddingWithoutLstm", kIdsToClass, {kEmbedding, kMean, Head()}},
+        GradientCase{"PoolingLast", kFeaturesToClass, {LstmOf(4), kLast, Head()}},
+        GradientCase{"PoolingMean", kFeaturesToClass, {LstmOf(4), kMean, Head()}},
+        GradientCase{"PoolingMax", kFeaturesToClass, {LstmOf(4), kMax, Head()}},
+        GradientCase{"DenseLinear", kFeaturesToClass, {LstmOf(4), DenseOf(5, Activation::Linear), Head()}},
+        GradientCase{"DenseRelu", kFeaturesToClass, {LstmOf(4), DenseOf(5, Activation::Relu), Head()}},
+        GradientCase{"DenseTanh", kFeaturesToClass, {LstmOf(4), DenseOf(5, Activation::Tanh), Head()}},
+        GradientCase{"DenseSigmoid", kFeaturesToClass, {LstmOf(4), DenseOf(5, Activation::Sigmoid), Head()}},
+        GradientCase{"HeadRelu", kFeaturesToWideSeries, {LstmOf(4), Head(Activation::Relu)}},
+        GradientCase{"HeadTanh", kFeaturesToValues, {LstmOf(4), Head(Activation::Tanh)}},
+        GradientCase{"HeadSigmoid", kFeaturesToValues, {LstmOf(4), Head(Activation::Sigmoid)}},
+        GradientCase{
+            "DropoutEverywhere",
+            kIdsToClass,
+            {kEmbedding, kDropout, LstmOf(6), kDropout, kMean, kDropout, DenseOf(9, Activation::Tanh), kDropout, Head()},
+            /*dropout=*/true},
+        GradientCase{"DropoutEveryStep", kFeaturesToValueSeries, {kDropout, LstmOf(6), kDropout, Head()}, /*dropout=*/true}),
+    [](const auto& described) { return described.param.name; });
+
+// The negative controls share one model; every one of them breaks its gradient in a way that a real mistake would.
+class WrongGradient : public testing::Test {
+ protected:
+  const Spec spec_ = SpecOf({LstmOf(4), kDropout, Head()}, kFeaturesToValueSeries);
+  const ReferenceDropout dropout_ = {.on = true, .seed = 77, .update = 3};
+  const std::vector<ReferenceTensor<double>> weights_ = RandomWeights(spec_, /*seed=*/4);
+  const std::vector<ReferenceSample<double>> batch_ = RandomBatch(spec_, kRagged, /*seed=*/4);
+  std::vector<ReferenceTensor<double>> gradients_ = ReferenceStep(spec_, weights_, batch_, dropout_).gradients;
+
+  std::vector<double>& Gradient(const std::string& name) {
+    for (ReferenceTensor<double>& gradient : gradients_)
+      if (gradient.name == name) return gradient.values;
+    ADD_FAILURE() << "no tensor " << name;
+    return gradients_[0].values;
+  }
+  // The names of the tensors that the check refuses; all others must have passed.
+  std::vector<std::string> Refused() const {
+    const GradientReport report = CheckGradients(spec_, weights_, batch_, dropout_, gradients_);
+    std::vector<std::string> refused;
+    for (const TensorGradientCheck& check : report.tensors) {
+      EXPECT_NE(check.verdict, GradientVerdict::Excused) << check.tensor;
+      if (check.verdict == GradientVerdict::Failed) refused.push_back(check.tensor);
+    }
+    EXPECT_EQ(report.ok(), refused.empty());
+    return refused;
+  }
+  using Names = std::vector<std::string>;
+};
+
+TEST_F(WrongGradient, TheUnbrokenOnePasses) { EXPECT_EQ(Refused(), Names{}); }
+
+TEST_F(WrongGradient, SwappedGateBlocksAreRefused) {
+  std::vector<double>& values = Gradient("lstm.weight_ih");
+  const auto block = static_cast<std::ptrdiff_t>(values.size() / 4);
+  std::swap_ranges(values.begin(), values.begin() + block, values.begin() + block);  // i and f
+  EXPECT_EQ(Refused(), Names{"lstm.weight_ih"});
+}
+
+TEST_F(WrongGradient, AFlippedSignIsRefused) {
+  for (double& value : Gradient("lstm.bias")) value = -value;
+  EXPECT_EQ(Refused(), Names{"lstm.bias"});
+}
+
+TEST_F(WrongGradient, ADroppedTensorIsRefused) {
+  for (double& value : Gradient("lstm.weight_hh")) value = 0.0;
+  EXPECT_EQ(Refused(), Names{"lstm.weight_hh"});
+}
+
+TEST_F(WrongGradient, OneSlightlyWrongElementIsRefused) {
+  Gradient("dense.bias")[1] *= 1.0 + 1e-5;
+  EXPECT_EQ(Refused(), Names{"dense.bias"});
+}
+
+TEST_F(WrongGradient, NotFiniteIsRefused) {
+  Gradient("dense.bias")[0] = std::nan("");
+  Gradient("lstm.bias")[0] = HUGE_VAL;
+  EXPECT_EQ(Refused(), (Names{"lstm.bias", "dense.bias"}));
+}
+
+TEST_F(WrongGradient, AMeanOfSampleMeansIsRefused) {
+  for (ReferenceTensor<double>& gradient : gradients_)
+    for (double& value : gradient.values) value = 0.0;
+  for (const auto& sample : batch_) {
+    const auto alone = ReferenceStep(spec_, weights_, {sample}, dropout_).gradients;
+    for (size_t i = 0; i < alone.size(); ++i)
+      for (size_t e = 0; e < alone[i].values.size(); ++e)
+        gradients_[i].values[e] += alone[i].values[e] / static_cast<double>(batch_.size());
+  }
+  EXPECT_EQ(Refused().size(), gradients_.size());
+}
+
+TEST_F(WrongGradient, AMaskOfAnotherUpdateIsRefused) {
+  ReferenceDropout other = dropout_;
+  ++other.update;
+  gradients_ = ReferenceStep(spec_, weights_, batch_, other).gradients;
+  EXPECT_EQ(Refused().size(), gradients_.size());
+}
+
+// The likeliest mistake of a recurrent backward: a time step that does not hear of the one behind it through h.
+TEST(GradientCheck, BackwardWithoutTheRecurrentTermIsRefused) {
+  const Spec spec = SpecOf({LstmOf(4), Head()}, kFeaturesToValueSeries);
+  const auto weights = RandomWeights(spec, /*seed=*/9);
+  const auto batch = RandomBatch(spec, {5}, /*seed=*/9);
+  reference::Rows<double> in(5, 3), hidden(5, 4), out(5, 2), d_out(5, 2);
+  in.values = batch[0].features;
+  reference::LstmTape<double> tape;
+  reference::LstmForward(hidden, tape, in, weights[0].values, weights[1].values, weights[2].values);
+  reference::DenseForward(out, hidden, weights[3].values, weights[4].values, Activation::Linear);
+  for (int64_t t = 0; t < 5; ++t) reference::MeanSquaredError(d_out.row(t), out.row(t), batch[0].values.data() + 2 * t, 2);
+
+  for (const bool broken : {false, true}) {
+    auto gradients = weights;
+    for (auto& gradient : gradients)
+      for (double& value : gradient.values) value = 0.0;
+    reference::Rows<double> d_in(5, 3), d_hidden(5, 4);
+    reference::DenseBackward(d_hidden, gradients[3].values, gradients[4].values, d_out, hidden, out, weights[3].values,
+                             Activation::Linear);
+    const std::vector<double> recurrent = broken ? std::vector<double>(4 * 4 * 4) : weights[1].values;
+    reference::LstmBackward(d_in, gradients[0].values, gradients[1].values, gradients[2].values, d_hidden, in, hidden, tape,
+                            weights[0].values, recurrent);
+    for (auto& gradient : gradients)
+      for (double& value : gradient.values) value /= 5.0;
+    const GradientReport report = CheckGradients(spec, weights, batch, {}, gradients);
+    EXPECT_EQ(report.failed, broken ? 3 : 0) << GradientReportText(report);  // the LSTM's three tensors
+    EXPECT_EQ(report.passed, broken ? 2 : 5) << GradientReportText(report);
+  }
+}
+
+TEST(GradientCheck, ATensorWithoutInfluenceIsExcusedAndNotPassed) {
+  const Spec spec = SpecOf({LstmOf(4), Head()}, kFeaturesToClass);
+  const auto weights = RandomWeights(spec, /*seed=*/2);
+  const auto batch = RandomBatch(spec, {1, 1}, /*seed=*/2);  // without a second step nothing recurs
+  const GradientReport report = CheckGradients(spec, weights, batch, {}, ReferenceStep(spec, weights, batch, {}).gradients);
+  EXPECT_EQ(report.excused, 1);
+  EXPECT_EQ(report.passed, 4);
+  EXPECT_TRUE(report.ok());
+  EXPECT_EQ(report.tensors[1].tensor, "lstm.weight_hh");
+  EXPECT_EQ(report.tensors[1].verdict, GradientVerdict::Excused);
+  EXPECT_NE(GradientReportText(report).find("excused  lstm.weight_hh"), std::string::npos) << GradientReportText(report);
+  EXPECT_FALSE((GradientReport{.tensors = {}, .passed = 0, .failed = 0, .excused = 3}.ok())) << "excused alone proves nothing";
+}
+
+TEST(GradientCheck, SaysHowManyElementsItCheckedAndChoosesThemBySeed) {
+  const Spec spec = SpecOf({LstmOf(4), Head()}, kFeaturesToClass);
+  const auto weights = RandomWeights(spec, /*seed=*/2);
+  const auto batch = RandomBatch(spec, kRagged, /*seed=*/2);
+  const auto gradients = ReferenceStep(spec, weights, batch, {}).gradients;
+  GradientCheckOptions options;
+  options.elements_per_tensor = 5;
+  const GradientReport report = CheckGradients(spec, weights, batch, {}, gradients, options);
+  EXPECT_TRUE(report.ok()) << GradientReportText(report);
+  const std::vector<int64_t> elements = {48, 64, 16, 16, 4}, checked = {5, 5, 5, 5, 4};
+  for (size_t i = 0; i < elements.size(); ++i) {
+    EXPECT_EQ(report.tensors[i].elements, elements[i]);
+    EXPECT_EQ(report.tensors[i].checked, checked[i]);
+  }
+  EXPECT_EQ(CheckGradients(spec, weights, batch, {}, gradients, options).tensors[0].claimed_norm,
+            report.tensors[0].claimed_norm);
+  options.seed = 2;
+  EXPECT_NE(CheckGradients(spec, weights, batch, {}, gradients, options).tensors[0].claimed_norm,
+            report.tensors[0].claimed_norm);
+}
+
+}  // namespace
+}  // namespace plimsoll

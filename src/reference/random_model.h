@@ -1,0 +1,98 @@
+// random_model: small models with random weights and ragged batches, for the tests in this folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "model/spec.h"
+#include "reference/reference.h"
+
+namespace plimsoll {
+
+inline LayerKind LstmOf(int64_t units) { return LSTMOptions{.units = units, .return_sequences = std::nullopt}; }
+inline LayerKind DenseOf(int64_t units, Activation activation) {
+  return DenseOptions{.units = units, .activation = activation};
+}
+inline LayerKind Head(Activation activation = Activation::Linear) { return DenseOptions{.units = 0, .activation = activation}; }
+
+// The task follows from the targets.
+inline Spec SpecOf(const std::vector<LayerKind>& layers, const SampleShape& shape) {
+  Job job;
+  job.task = shape.target_classes ? Task::Classify : Task::Regress;
+  for (const LayerKind& kind : layers) job.layers.push_back({.name = "", .kind = kind});
+  Result<Spec> made = MakeSpec(job, shape);
+  PLIMSOLL_CHECK(made.ok(), made.status().message().c_str());
+  return std::move(made).value();
+}
+
+inline double RandomBetween(RandomSequence& random, double low, double high) { return low + (high - low) * random.Unit(); }
+
+// Uniform in [-0.8, 0.8]: large enough that every gate leaves its linear part.
+inline std::vector<ReferenceTensor<double>> RandomWeights(const Spec& spec, uint64_t seed) {
+  std::vector<ReferenceTensor<double>> weights;
+  for (const TensorShape& tensor : CanonicalTensors(spec)) {
+    int64_t elements = 1;
+    for (const int64_t extent : tensor.shape) elements *= extent;
+    RandomSequence random(SeedFor(seed, RandomUse::Weights), weights.size());
+    std::vector<double> values(static_cast<size_t>(elements));
+    for (double& value : values) value = RandomBetween(random, -0.8, 0.8);
+    weights.push_back({tensor.name, tensor.shape, std::move(values)});
+  }
+  return weights;
+}
+
+inline std::vector<ReferenceSample<double>> RandomBatch(const Spec& spec, const std::vector<int64_t>& lengths, uint64_t seed) {
+  std::vector<ReferenceSample<double>> batch;
+  for (const int64_t steps : lengths) {
+    RandomSequence random(SeedFor(seed, RandomUse::Data), batch.size());
+    ReferenceSample<double> sample;
+    sample.number = 7 + 10 * static_cast<int64_t>(batch.size());
+    sample.steps = steps;
+    if (spec.id_input) {
+      for (int64_t t = 0; t < steps; ++t) sample.ids.push_back(static_cast<int32_t>(random.Below(spec.vocabulary)));
+    } else {
+      for (int64_t i = 0; i < steps * spec.input_width; ++i) sample.features.push_back(RandomBetween(random, -1.0, 1.0));
+    }
+    const int64_t items = spec.per_step_targets ? steps : 1;
+    if (spec.loss == Loss::SparseCategoricalCrossentropy) {
+      for (int64_t i = 0; i < items; ++i) sample.classes.push_back(static_cast<int32_t>(random.Below(spec.output_width)));
+    } else {
+      for (int64_t i = 0; i < items * spec.output_width; ++i) sample.values.push_back(RandomBetween(random, -1.0, 1.0));
+    }
+    batch.push_back(std::move(sample));
+  }
+  return batch;
+}
+
+template <typename To, typename From>
+std::vector<To> Converted(const std::vector<From>& values) {
+  std::vector<To> converted;
+  for (const From value : values) converted.push_back(static_cast<To>(value));
+  return converted;
+}
+
+template <typename To, typename From>
+std::vector<ReferenceTensor<To>> Converted(const std::vector<ReferenceTensor<From>>& tensors) {
+  std::vector<ReferenceTensor<To>> converted;
+  for (const ReferenceTensor<From>& tensor : tensors)
+    converted.push_back({tensor.name, tensor.shape, Converted<To>(tensor.values)});
+  return converted;
+}
+
+template <typename To, typename From>
+std::vector<ReferenceSample<To>> Converted(const std::vector<ReferenceSample<From>>& batch) {
+  std::vector<ReferenceSample<To>> converted;
+  for (const ReferenceSample<From>& sample : batch)
+    converted.push_back({sample.number, sample.steps, sample.ids, Converted<To>(sample.features), sample.classes,
+                         Converted<To>(sample.values)});
+  return converted;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,243 @@
+// reference: one sample at a time through the nodes, loss, and the same nodes in reverse.
+#include "reference/reference.h"
+
+#include <cstddef>
+#include <utility>
+#include <variant>
+
+#include "base/check.h"
+#include "reference/dense.h"
+#include "reference/dropout.h"
+#include "reference/embedding.h"
+#include "reference/loss.h"
+#include "reference/lstm.h"
+#include "reference/pooling.h"
+#include "reference/rows.h"
+
+namespace plimsoll {
+namespace {
+
+using namespace reference;
+
+template <typename T>
+using Tensors = std::vector<ReferenceTensor<T>>;
+
+size_t TensorCount(const LayerKind& kind) {
+  if (std::holds_alternative<EmbeddingOptions>(kind)) return 1;
+  if (std::holds_alternative<LSTMOptions>(kind)) return 3;
+  if (std::holds_alternative<DenseOptions>(kind)) return 2;
+  return 0;
+}
+
+// Where the tensors of each node begin in canonical order.
+std::vector<size_t> FirstTensors(const Spec& spec) {
+  std::vector<size_t> first;
+  size_t next = 0;
+  for (const Node& node : spec.nodes) {
+    first.push_back(next);
+    next += TensorCount(node.kind);
+  }
+  return first;
+}
+
+template <typename T>
+void CheckWeights(const Spec& spec, const Tensors<T>& weights) {
+  const std::vector<TensorShape> wanted = CanonicalTensors(spec);
+  PLIMSOLL_CHECK(weights.size() == wanted.size(), "weights must be the canonical tensors of the spec");
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    int64_t elements = 1;
+    for (const int64_t extent : wanted[i].shape) elements *= extent;
+    PLIMSOLL_CHECK(weights[i].name == wanted[i].name && weights[i].shape == wanted[i].shape,
+                   "weights must have the names and shapes of the canonical tensors");
+    PLIMSOLL_CHECK(static_cast<int64_t>(weights[i].values.size()) == elements,
+                   "a weight must have as many values as its shape says");
+  }
+}
+
+template <typename T>
+int64_t ItemCount(const Spec& spec, const ReferenceSample<T>& sample) {
+  return spec.per_step_targets ? sample.steps : 1;
+}
+
+template <typename T>
+void CheckSample(const Spec& spec, const ReferenceSample<T>& sample) {
+  PLIMSOLL_CHECK(sample.steps >= 1, "a sample must have at least one step");
+  const int64_t items = ItemCount(spec, sample);
+  if (spec.id_input) {
+    PLIMSOLL_CHECK(static_cast<int64_t>(sample.ids.size()) == sample.steps, "a sample must have one id a step");
+    for (const int32_t id : sample.ids) PLIMSOLL_CHECK(id >= 0 && id < spec.vocabulary, "ids must lie within the vocabulary");
+  } else {
+    PLIMSOLL_CHECK(static_cast<int64_t>(sample.features.size()) == sample.steps * spec.input_width,
+                   "a sample must have one row of features a step");
+  }
+  if (spec.loss == Loss::SparseCategoricalCrossentropy) {
+    PLIMSOLL_CHECK(static_cast<int64_t>(sample.classes.size()) == items, "a sample must have one class an item");
+    for (const int32_t c : sample.classes)
+      PLIMSOLL_CHECK(c >= 0 && c < spec.output_width, "classes must lie within the outputs");
+  } else {
+    PLIMSOLL_CHECK(static_cast<int64_t>(sample.values.size()) == items * spec.output_width,
+                   "a sample must have one row of values an item");
+  }
+}
+
+// One sample on its way through the model.
+template <typename T>
+class SamplePass {
+ public:
+  SamplePass(const Spec& spec, const Tensors<T>& weights, const ReferenceSample<T>& sample, const ReferenceDropout& dropout)
+      : spec_(spec), weights_(weights), sample_(sample), dropout_(dropout), first_tensors_(FirstTensors(spec)) {
+    CheckSample(spec, sample);
+    if (!spec.id_input) {
+      features_ = Rows<T>(sample.steps, spec.input_width);
+      features_.values = sample.features;
+    }
+  }
+
+  void Forward();
+  T LossSum();                           // over the items; leaves the gradient of the last node's output for Backward
+  void Backward(Tensors<T>& gradients);  // adds to them
+  const Rows<T>& output() const { return outputs_.back(); }
+
+ private:
+  const Rows<T>& InputOf(const Node& node) const {
+    PLIMSOLL_CHECK(node.inputs.size() == 1, "every layer so far has one input");
+    return node.inputs[0] == kModelInput ? features_ : outputs_[static_cast<size_t>(node.inputs[0])];
+  }
+  const std::vector<T>& Weight(size_t node, size_t which) const { return weights_[first_tensors_[node] + which].values; }
+  DropoutPlace PlaceOf(size_t node) const {
+    return {.seed = dropout_.seed,
+            .update = dropout_.update,
+            .layer = static_cast<uint32_t>(node),
+            .sample = static_cast<uint64_t>(sample_.number)};
+  }
+  double DropoutRate(const Node& node) const { return dropout_.on ? std::get<DropoutOptions>(node.kind).rate : 0.0; }
+
+  const Spec& spec_;
+  const Tensors<T>& weights_;
+  const ReferenceSample<T>& sample_;
+  const ReferenceDropout& dropout_;
+  const std::vector<size_t> first_tensors_;
+  Rows<T> features_;                // the model's input where it is not ids
+  std::vector<Rows<T>> outputs_;    // a node each
+  std::vector<LstmTape<T>> tapes_;  // a node each; empty for all but LSTM
+  Rows<T> d_last_;
+};
+
+template <typename T>
+void SamplePass<T>::Forward() {
+  tapes_.resize(spec_.nodes.size());
+  for (size_t n = 0; n < spec_.nodes.size(); ++n) {
+    const Node& node = spec_.nodes[n];
+    const Rows<T>& in = InputOf(node);
+    Rows<T> out(node.per_step ? sample_.steps : 1, node.width);
+    if (std::holds_alternative<EmbeddingOptions>(node.kind)) {
+      EmbeddingForward(out, sample_.ids, Weight(n, 0));
+    } else if (std::holds_alternative<LSTMOptions>(node.kind)) {
+      LstmForward(out, tapes_[n], in, Weight(n, 0), Weight(n, 1), Weight(n, 2));
+    } else if (const auto* pooling = std::get_if<PoolingOptions>(&node.kind)) {
+      PoolingForward(out, in, pooling->mode);
+    } else if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {
+      DenseForward(out, in, Weight(n, 0), Weight(n, 1), dense->activation);
+    } else {
+      DropoutForward(out, in, DropoutRate(node), PlaceOf(n));
+    }
+    outputs_.push_back(std::move(out));
+  }
+}
+
+template <typename T>
+T SamplePass<T>::LossSum() {
+  const Rows<T>& out = output();
+  d_last_ = Rows<T>(out.count, out.width);
+  T sum = 0;
+  for (int64_t r = 0; r < out.count; ++r) {
+    if (spec_.loss == Loss::SparseCategoricalCrossentropy) {
+      sum += CrossEntropy(d_last_.row(r), out.row(r), sample_.classes[static_cast<size_t>(r)], out.width);
+    } else {
+      sum += MeanSquaredError(d_last_.row(r), out.row(r), sample_.values.data() + r * out.width, out.width);
+    }
+  }
+  return sum;
+}
+
+template <typename T>
+void SamplePass<T>::Backward(Tensors<T>& gradients) {
+  std::vector<Rows<T>> d_outputs;
+  for (const Rows<T>& out : outputs_) d_outputs.emplace_back(out.count, out.width);
+  d_outputs.back() = d_last_;
+  for (size_t n = spec_.nodes.size(); n-- > 0;) {
+    const Node& node = spec_.nodes[n];
+    const Rows<T>& in = InputOf(node);
+    const Rows<T>& out = outputs_[n];
+    const Rows<T>& d_out = d_outputs[n];
+    Rows<T> d_features(features_.count, features_.width);  // nobody wants it; layers write it all the same
+    Rows<T>& d_in = node.inputs[0] == kModelInput ? d_features : d_outputs[static_cast<size_t>(node.inputs[0])];
+    auto gradient = [&](size_t which) -> std::vector<T>& { return gradients[first_tensors_[n] + which].values; };
+    if (std::holds_alternative<EmbeddingOptions>(node.kind)) {
+      EmbeddingBackward(gradient(0), d_out, sample_.ids);
+    } else if (std::holds_alternative<LSTMOptions>(node.kind)) {
+      LstmBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, tapes_[n], Weight(n, 0), Weight(n, 1));
+    } else if (const auto* pooling = std::get_if<PoolingOptions>(&node.kind)) {
+      PoolingBackward(d_in, d_out, in, pooling->mode);
+    } else if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {
+      DenseBackward(d_in, gradient(0), gradient(1), d_out, in, out, Weight(n, 0), dense->activation);
+    } else {
+      DropoutBackward(d_in, d_out, DropoutRate(node), PlaceOf(n));
+    }
+  }
+}
+
+template <typename T>
+int64_t CountItems(const Spec& spec, const std::vector<ReferenceSample<T>>& batch) {
+  PLIMSOLL_CHECK(!batch.empty(), "a batch must have at least one sample");
+  int64_t items = 0;
+  for (const ReferenceSample<T>& sample : batch) items += ItemCount(spec, sample);
+  return items;
+}
+
+}  // namespace
+
+template <typename T>
+ReferenceResult<T> ReferenceStep(const Spec& spec, const std::vector<ReferenceTensor<T>>& weights,
+                                 const std::vector<ReferenceSample<T>>& batch, const ReferenceDropout& dropout) {
+  CheckWeights(spec, weights);
+  ReferenceResult<T> result;
+  for (const ReferenceTensor<T>& weight : weights)
+    result.gradients.push_back({weight.name, weight.shape, std::vector<T>(weight.values.size())});
+  for (const ReferenceSample<T>& sample : batch) {
+    SamplePass<T> pass(spec, weights, sample, dropout);
+    pass.Forward();
+    result.loss += pass.LossSum();
+    pass.Backward(result.gradients);
+    result.outputs.push_back(pass.output().values);
+  }
+  const T items = static_cast<T>(CountItems(spec, batch));
+  result.loss /= items;
+  for (ReferenceTensor<T>& gradient : result.gradients)
+    for (T& value : gradient.values) value /= items;
+  return result;
+}
+
+template <typename T>
+T ReferenceLoss(const Spec& spec, const std::vector<ReferenceTensor<T>>& weights, const std::vector<ReferenceSample<T>>& batch,
+                const ReferenceDropout& dropout) {
+  CheckWeights(spec, weights);
+  T sum = 0;
+  for (const ReferenceSample<T>& sample : batch) {
+    SamplePass<T> pass(spec, weights, sample, dropout);
+    pass.Forward();
+    sum += pass.LossSum();
+  }
+  return sum / static_cast<T>(CountItems(spec, batch));
+}
+
+template ReferenceResult<float> ReferenceStep(const Spec&, const std::vector<ReferenceTensor<float>>&,
+                                              const std::vector<ReferenceSample<float>>&, const ReferenceDropout&);
+template ReferenceResult<double> ReferenceStep(const Spec&, const std::vector<ReferenceTensor<double>>&,
+                                               const std::vector<ReferenceSample<double>>&, const ReferenceDropout&);
+template float ReferenceLoss(const Spec&, const std::vector<ReferenceTensor<float>>&,
+                             const std::vector<ReferenceSample<float>>&, const ReferenceDropout&);
+template double ReferenceLoss(const Spec&, const std::vector<ReferenceTensor<double>>&,
+                              const std::vector<ReferenceSample<double>>&, const ReferenceDropout&);
+
+}  // namespace plimsoll

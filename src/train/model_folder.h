@@ -1,0 +1,20 @@
+// model_folder: a trained model on disk: model.safetensors (canonical tensors) and job.toml (the complete job).
+#pragma once
+
+#include <string>
+
+#include "plimsoll/options.h"
+#include "plimsoll/status.h"
+#include "train/setup.h"
+
+namespace plimsoll {
+
+// `path` or `path`/model, whichever holds a model.
+Result<std::string> FindModelFolder(const std::string& path);
+Result<Job> ReadModelJob(const std::string& folder);
+
+Status WriteModel(const std::string& folder, const Setup& setup, const Engine& engine);
+// Every tensor of the network must be there with its shape, and nothing else.
+Status ReadWeights(const std::string& folder, const Setup& setup, const Engine& engine);
+
+}  // namespace plimsoll

@@ -1,0 +1,190 @@
+#include "train/setup.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <queue>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/machine.h"
+#include "base/random.h"
+#include "train/budget.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kBaseStep = 256 * kKiB;      // the base is rounded up, so that two runs name the same minimum
+constexpr int64_t kStackBytes = 256 * kKiB;
+
+void MakeAbsolute(std::string& path) {
+  if (!path.empty() && !path.starts_with("generate:")) path = std::filesystem::absolute(path).lexically_normal().string();
+}
+
+// Fills in what the spec has decided, so that the job says it: a trained model is read back with other data.
+void Resolve(Job& job, const Spec& spec) {
+  for (std::string* path : {&job.data.train, &job.data.targets, &job.data.lengths, &job.data.valid_file, &job.init_from}) {
+    MakeAbsolute(*path);
+  }
+  if (spec.id_input) job.data.vocabulary = spec.vocabulary;
+  size_t node = 0;
+  for (LayerOptions& layer : job.layers) {
+    while (node < spec.nodes.size() && spec.nodes[node].kind.index() != layer.kind.index()) ++node;
+    PLIMSOLL_CHECK(node < spec.nodes.size(), "the spec has every layer of the job, in order");
+    layer.kind = spec.nodes[node].kind;
+    layer.name = spec.nodes[node].name;
+    ++node;
+  }
+}
+
+Result<std::unique_ptr<Samples>> OpenValidation(const Job& job, const SampleShape& train) {
+  Result<std::unique_ptr<Samples>> opened =
+      OpenSamples({.source = job.data.valid_file, .targets = "", .lengths = "", .task = job.task, .seed = job.train.seed + 1});
+  if (!opened.ok()) return opened.status();
+  const SampleShape& shape = (*opened)->shape();
+  if (shape.ids != train.ids || shape.width != train.width || shape.target_per_step != train.target_per_step ||
+      shape.target_width != train.target_width) {
+    return Status::Data(fmt::format("{}: validation data of another shape than the training data", job.data.valid_file),
+                        "inputs and targets must have the same widths and kinds in both");
+  }
+  return opened;
+}
+
+Result<int> ThreadsOf(const Job& job) {
+  const int64_t threads = job.train.threads == 0 ? ReadCpuFacts().cores : job.train.threads;
+  if (threads < 1 || threads > kMaxThreads) {
+    return Status::Usage(fmt::format("train.threads: wanted 1 to {}, got {}", kMaxThreads, threads));
+  }
+  return static_cast<int>(threads);
+}
+
+}  // namespace
+
+std::vector<int64_t> WorstLengths(const Samples& samples, const Samples* more, int64_t batch_size) {
+  // Any group of the job has, row by row, at most these lengths.
+  std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> longest;
+  const auto most = static_cast<size_t>(std::min(batch_size, kGroupRows));
+  for (const Samples* set : {&samples, more}) {
+    if (set == nullptr) continue;
+    for (int64_t sample = 0; sample < set->count(); ++sample) {
+      const int64_t length = set->length(sample);
+      if (longest.size() == most && length <= longest.top()) continue;
+      if (longest.size() == most) longest.pop();
+      longest.push(length);
+    }
+  }
+  std::vector<int64_t> lengths;
+  for (; !longest.empty(); longest.pop()) lengths.push_back(longest.top());
+  std::reverse(lengths.begin(), lengths.end());
+  return lengths;
+}
+
+Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options) {
+  if (job.data.train.empty()) return Status::Usage("data.train: no data was named", "give a file (.npz, .npy) or generate:adding");
+  Result<std::unique_ptr<Samples>> samples = OpenSamples({.source = job.data.train,
+                                                          .targets = job.data.targets,
+                                                          .lengths = job.data.lengths,
+                                                          .task = job.task,
+                                                          .seed = job.train.seed});
+  if (!samples.ok()) return samples.status();
+  if (job.data.valid_file.empty()) return SetUpWith(job, std::move(samples).value(), nullptr, options);
+  Result<std::unique_ptr<Samples>> valid = OpenValidation(job, (*samples)->shape());
+  if (!valid.ok()) return valid.status();
+  return SetUpWith(job, std::move(samples).value(), std::move(valid).value(), options);
+}
+
+Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples> samples, std::unique_ptr<Samples> valid,
+                                         const SetupOptions& options) {
+  auto setup = std::make_unique<Setup>();
+  setup->job = job;
+  setup->samples = std::move(samples);
+  setup->valid = std::move(valid);
+  const Result<int> threads = ThreadsOf(job);
+  if (!threads.ok()) return threads.status();
+  PLIMSOLL_RETURN_IF_ERROR(CheckMemoryText(job.memory.budget));
+
+  SampleShape shape = setup->samples->shape();
+  if (shape.width * 4 > kRowBufferBytes || shape.target_width * 4 > kRowBufferBytes) {
+    return Status::Usage(fmt::format("{}: {} values a step, more than {}", job.data.train, std::max(shape.width, shape.target_width),
+                                     kRowBufferBytes / 4));
+  }
+  if (setup->valid != nullptr) {
+    shape.vocabulary = std::max(shape.vocabulary, setup->valid->shape().vocabulary);
+    shape.classes = std::max(shape.classes, setup->valid->shape().classes);
+  }
+  setup->split = std::make_unique<Split>(setup->samples->count(), job.data.valid_share, SeedFor(job.train.seed, RandomUse::Split));
+  if (setup->split->train_count() == 0 || (job.data.valid_share > 0.0 && setup->split->valid_count() == 0)) {
+    return Status::Usage(fmt::format("data.valid = {}: {} samples leave {} for training and {} for validation", job.data.valid_share,
+                                     setup->samples->count(), setup->split->train_count(), setup->split->valid_count()),
+                         "use more samples or another share");
+  }
+
+  Result<Spec> spec = MakeSpec(job, shape);
+  if (!spec.ok()) return spec.status();
+  Resolve(setup->job, spec.value());
+  setup->network = std::make_unique<Network>(std::move(spec).value());
+  setup->pool = std::make_unique<ThreadPool>(threads.value());
+  setup->products = std::make_unique<ProductSet>();
+  setup->network->AddTiles(*setup->products);
+  setup->products->Compile(options.backend);
+
+  setup->needs = DeclareNeeds(*setup->network, {.batch_size = std::min(job.train.batch_size, setup->samples->count()),
+                                                .shape = shape,
+                                                .slots = options.slots,
+                                                .training = options.training});
+  PlanInput input{.owners = setup->needs,
+                  .worst_lengths = WorstLengths(*setup->samples, setup->valid.get(), job.train.batch_size),
+                  .block_steps = kBlockSteps,
+                  .slice_rows = kSliceRows,
+                  .layers = {},
+                  .placement = {.align = kBufferAlign, .guard_bytes = kGuardBytes}};
+  for (int layer = 0; layer < setup->network->layers(); ++layer) input.layers.push_back(setup->network->name(layer));
+  const int64_t block_row_steps = FullExtent(input.worst_lengths, kBlockSteps, 0).block_row_steps;
+  const bool pooled = setup->network->pooling() != nullptr;
+  input.slice_rows = std::min(kSliceRows, pooled ? static_cast<int64_t>(input.worst_lengths.size()) : block_row_steps);
+  const Extent extent = options.training ? FullExtent(input.worst_lengths, kBlockSteps, input.slice_rows)
+                                         : ForwardExtent(input.worst_lengths, kBlockSteps, input.slice_rows);
+  setup->plan = MakeBufferPlan(input, extent);
+  setup->plan.assumptions.push_back(setup->products->Describe());
+
+  PopulateProgram(kStackBytes);
+  malloc_trim(0);
+  const int64_t resident = ResidentBytes();
+  const Result<Budget> budget = ResolveBudget(job.memory.budget, ReadMemoryFacts(), resident);
+  if (!budget.ok()) return budget.status();
+  if (!budget.value().note.empty() && options.observer != nullptr) options.observer->Message(budget.value().note);
+  PLIMSOLL_RETURN_IF_ERROR(SettleBudget(setup->plan, RoundUp(resident, kBaseStep), budget.value().bytes));
+  return setup;
+}
+
+Engine::Engine(Setup& setup, Arena arena_of_plan)
+    : arena(std::move(arena_of_plan)),
+      memory(*setup.network, setup.needs, setup.plan, arena),
+      step(*setup.network, memory, *setup.pool, SeedFor(setup.job.train.seed, RandomUse::Dropout)) {}
+
+BatchBuffers Engine::batch_buffers() const {
+  const OwnerMemory& batch = memory.owner(NetworkOwner::Batch);
+  return {.samples = batch.I64(SampleNumbers),
+          .lengths = batch.I32(Lengths),
+          .inputs = batch.Bytes(Inputs),
+          .targets = batch.Bytes(Targets),
+          .row = batch.Bytes(RowBuffer)};
+}
+
+void Engine::CheckGuards(const Plan& plan) const {
+  if constexpr (kGuardBytes == 0) return;
+  for (const PlannedBuffer& buffer : plan.buffers) {
+    PLIMSOLL_CHECK(arena.GuardIntact(buffer.offset + buffer.bytes), (buffer.owner + ": " + buffer.name + " was written beyond its end").c_str());
+  }
+}
+
+Result<std::unique_ptr<Engine>> Open(Setup& setup) {
+  Result<Arena> arena = Arena::Create(setup.plan.arena_bytes);
+  if (!arena.ok()) return arena.status();
+  return std::make_unique<Engine>(setup, std::move(arena).value());
+}
+
+}  // namespace plimsoll

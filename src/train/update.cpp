@@ -1,0 +1,58 @@
+#include "train/update.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "model/weights.h"
+#include "train/model_folder.h"
+
+namespace plimsoll {
+
+Update::Update(Setup& setup, Engine& engine)
+    : setup_(setup),
+      engine_(engine),
+      batch_(setup.samples.get(), engine.batch_buffers()),
+      adam_(setup.job.train, *setup.network, engine.memory, *setup.pool) {}
+
+Status Update::Start() {
+  InitialiseWeights(*setup_.network, engine_.memory, setup_.job.train.seed);
+  if (!setup_.job.init_from.empty()) {
+    const Result<std::string> folder = FindModelFolder(setup_.job.init_from);
+    if (!folder.ok()) return folder.status();
+    PLIMSOLL_RETURN_IF_ERROR(ReadWeights(folder.value(), setup_, engine_));
+  }
+  adam_.Start();
+  engine_.step.PrepareWeights();
+  return Status::Ok();
+}
+
+Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums) {
+  StepSums own;
+  batch_.Start(numbers, count);
+  engine_.step.SetUpdate(static_cast<uint64_t>(done_ + 1));
+  engine_.step.ZeroGradients();
+  for (int64_t group = 0; group < batch_.groups(); ++group) {
+    const Result<RowGroup> rows = batch_.Read(group);
+    if (!rows.ok()) return rows.status();
+    const auto schedule = FullStorageSchedule((rows.value().steps + kBlockSteps - 1) / kBlockSteps);
+    engine_.step.TrainGroup(rows.value(), schedule, 1.0 / static_cast<double>(batch_.items()), own);
+  }
+  if (!std::isfinite(own.loss)) {
+    return Status::Diverged(fmt::format("the loss is not finite at update {}", done_ + 1),
+                            "lower train.learning_rate or set train.clip_norm (1.0 is usual)");
+  }
+  sums.loss += own.loss;
+  sums.hits += own.hits;
+  sums.items += own.items;
+  return Status::Ok();
+}
+
+Status Update::Apply() {
+  PLIMSOLL_RETURN_IF_ERROR(adam_.Update(done_ + 1));
+  engine_.step.PrepareWeights();
+  ++done_;
+  return Status::Ok();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,235 @@
+// verify: one training step of the user's own job under its plan, against plain loops in double precision, and against itself
+//   with another number of threads, another schedule and the portable products, bit for bit. Outside the budget: the reference holds
+//   everything.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/random.h"
+#include "model/weights.h"
+#include "plimsoll/trainer.h"
+#include "reference/reference.h"
+#include "train/setup.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kMostRowSteps = 65536;
+
+// Gradients and outputs of one step, as canonical tensors.
+struct StepResult {
+  double loss = 0.0;
+  std::vector<std::vector<float>> gradients;  // in the order of WeightPlaces
+  std::vector<std::vector<float>> outputs;    // a sample
+};
+
+// Sorts packed output rows back to samples.
+class Collector final : public OutputSink {
+ public:
+  Collector(const Spec& spec, std::vector<int64_t> numbers, StepResult& result)
+      : spec_(spec), numbers_(std::move(numbers)), result_(result) {}
+  void Rows(const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) override {
+    for (int64_t item = first; item < first + count; ++item) {
+      int64_t row = item, step = 0;
+      if (spec_.per_step_targets) {
+        for (row = item; row >= group.Active(step); ++step) row -= group.Active(step);
+      }
+      const auto place = std::find(numbers_.begin(), numbers_.end(), group.samples[row]) - numbers_.begin();
+      auto& rows = result_.outputs[static_cast<size_t>(place)];
+      rows.resize(static_cast<size_t>((spec_.per_step_targets ? group.lengths[row] : 1) * spec_.output_width));
+      std::copy_n(outputs + (item - first) * stride, spec_.output_width, rows.begin() + step * spec_.output_width);
+    }
+  }
+
+ private:
+  const Spec& spec_;
+  std::vector<int64_t> numbers_;
+  StepResult& result_;
+};
+
+// Keep State at the middle, run to the end with the tape of the second half, then the first half again.
+std::vector<Action> TwoSegmentSchedule(int64_t blocks) {
+  const int64_t half = blocks / 2;
+  using Kind = Action::Kind;
+  if (half == 0) return {{.kind = Kind::Record, .first_block = 0, .blocks = blocks}, {.kind = Kind::Reverse, .first_block = 0, .blocks = blocks}};
+  return {{.kind = Kind::Keep, .first_block = 0, .slot = 0},
+          {.kind = Kind::Advance, .first_block = 0, .blocks = half},
+          {.kind = Kind::Record, .first_block = half, .blocks = blocks - half},
+          {.kind = Kind::Reverse, .first_block = half, .blocks = blocks - half},
+          {.kind = Kind::Restore, .first_block = 0, .slot = 0},
+          {.kind = Kind::Record, .first_block = 0, .blocks = half},
+          {.kind = Kind::Reverse, .first_block = 0, .blocks = half}};
+}
+
+Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, bool two_segments, StepResult& result,
+               std::vector<std::vector<float>>* weights) {
+  Result<std::unique_ptr<Engine>> opened = Open(setup);
+  if (!opened.ok()) return opened.status();
+  Engine& engine = **opened;
+  InitialiseWeights(*setup.network, engine.memory, setup.job.train.seed);
+  engine.step.PrepareWeights();
+  engine.step.SetUpdate(1);
+  engine.step.ZeroGradients();
+  result.outputs.assign(numbers.size(), {});
+  Collector collector(setup.network->spec(), numbers, result);
+  engine.step.SetOutputSink(&collector);
+  Batch batch(setup.samples.get(), engine.batch_buffers());
+  batch.Start(numbers.data(), static_cast<int64_t>(numbers.size()));
+  StepSums sums;
+  for (int64_t group = 0; group < batch.groups(); ++group) {
+    const Result<RowGroup> rows = batch.Read(group);
+    if (!rows.ok()) return rows.status();
+    const int64_t blocks = (rows.value().steps + kBlockSteps - 1) / kBlockSteps;
+    const double scale = 1.0 / static_cast<double>(batch.items());
+    if (two_segments) {
+      engine.step.TrainGroup(rows.value(), TwoSegmentSchedule(blocks), scale, sums);
+    } else {
+      engine.step.TrainGroup(rows.value(), FullStorageSchedule(blocks), scale, sums);
+    }
+  }
+  result.loss = sums.loss / static_cast<double>(sums.items);
+  for (const WeightPlace& place : WeightPlaces(*setup.network)) {
+    auto& gradient = result.gradients.emplace_back(static_cast<size_t>(place.elements()));
+    GatherWeights(gradient.data(), engine.memory.layer(place.layer).F32(kGradient), place.tensor, 0, place.elements());
+    if (weights == nullptr) continue;
+    auto& values = weights->emplace_back(static_cast<size_t>(place.elements()));
+    GatherWeights(values.data(), engine.memory.layer(place.layer).F32(kWeights), place.tensor, 0, place.elements());
+  }
+  return Status::Ok();
+}
+
+template <typename T>
+Result<ReferenceResult<T>> RunReference(Setup& setup, const std::vector<int64_t>& numbers,
+                                        const std::vector<std::vector<float>>& weights) {
+  const Spec& spec = setup.network->spec();
+  std::vector<ReferenceTensor<T>> tensors;
+  const std::vector<WeightPlace> places = WeightPlaces(*setup.network);
+  for (size_t i = 0; i < places.size(); ++i) {
+    tensors.push_back({places[i].name, places[i].shape(), std::vector<T>(weights[i].begin(), weights[i].end())});
+  }
+  std::vector<ReferenceSample<T>> batch;
+  for (const int64_t number : numbers) {
+    ReferenceSample<T> sample;
+    sample.number = number;
+    sample.steps = setup.samples->length(number);
+    const auto steps = static_cast<size_t>(sample.steps);
+    const size_t items = spec.per_step_targets ? steps : 1;
+    std::vector<float> values(std::max(steps * static_cast<size_t>(spec.input_width), items * static_cast<size_t>(spec.output_width)));
+    if (spec.id_input) {
+      sample.ids.resize(steps);
+      PLIMSOLL_RETURN_IF_ERROR(setup.samples->ReadInputs(number, 0, sample.steps, sample.ids.data()));
+    } else {
+      PLIMSOLL_RETURN_IF_ERROR(setup.samples->ReadInputs(number, 0, sample.steps, values.data()));
+      sample.features.assign(values.begin(), values.begin() + static_cast<int64_t>(steps) * spec.input_width);
+    }
+    if (spec.loss == Loss::SparseCategoricalCrossentropy) {
+      sample.classes.resize(items);
+      PLIMSOLL_RETURN_IF_ERROR(setup.samples->ReadTargets(number, 0, static_cast<int64_t>(items), sample.classes.data()));
+    } else {
+      PLIMSOLL_RETURN_IF_ERROR(setup.samples->ReadTargets(number, 0, static_cast<int64_t>(items), values.data()));
+      sample.values.assign(values.begin(), values.begin() + static_cast<int64_t>(items) * spec.output_width);
+    }
+    batch.push_back(std::move(sample));
+  }
+  return ReferenceStep<T>(spec, tensors, batch, {.on = true, .seed = SeedFor(setup.job.train.seed, RandomUse::Dropout), .update = 1});
+}
+
+template <typename A, typename B>
+TensorDifference Difference(std::string name, const std::vector<A>& got, const std::vector<B>& wanted) {
+  TensorDifference result{.tensor = std::move(name), .elements = static_cast<int64_t>(wanted.size())};
+  double squares = 0.0, size = 0.0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const double difference = static_cast<double>(got[i]) - static_cast<double>(wanted[i]);
+    squares += difference * difference;
+    size += static_cast<double>(wanted[i]) * static_cast<double>(wanted[i]);
+    if (!(std::abs(difference) <= result.max_abs)) result.max_abs = std::abs(difference);  // NaN stays
+  }
+  result.relative = size > 0.0 ? std::sqrt(squares / size) : std::sqrt(squares);
+  return result;
+}
+
+bool SameBits(const StepResult& a, const StepResult& b) {
+  const auto equal = [](const auto& x, const auto& y) {
+    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+  };
+  return std::equal(a.gradients.begin(), a.gradients.end(), b.gradients.begin(), b.gradients.end(), equal) &&
+         std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), equal);
+}
+
+template <typename T>
+std::vector<T> Joined(const std::vector<std::vector<T>>& parts) {
+  std::vector<T> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+}  // namespace
+
+Result<VerifyReport> Verify(const Job& job) {
+  FlushDenormals flush;
+  Result<std::unique_ptr<Setup>> made = SetUp(job, {});
+  if (!made.ok()) return made.status();
+  Setup& setup = **made;
+
+  // The first batch of the first epoch, or as much of it as the reference can take.
+  VerifyReport report;
+  std::vector<int64_t> numbers;
+  const EpochOrder order(setup.split->train_count(), SeedFor(job.train.seed, RandomUse::Order), 1, job.train.shuffle);
+  int64_t longest = 0;
+  for (int64_t i = 0; i < std::min(job.train.batch_size, setup.split->train_count()); ++i) {
+    const int64_t number = setup.split->train(order[i]);
+    const int64_t steps = setup.samples->length(number);
+    if (report.row_steps + steps > kMostRowSteps) {
+      if (numbers.empty()) {
+        return Status::Usage(fmt::format("verify: a sequence of {} steps is more than the {} that the reference takes", steps,
+                                         kMostRowSteps));
+      }
+      break;
+    }
+    numbers.push_back(number);
+    report.row_steps += steps;
+    longest = std::max(longest, steps);
+  }
+
+  StepResult planned;
+  std::vector<std::vector<float>> weights;
+  PLIMSOLL_RETURN_IF_ERROR(RunStep(setup, numbers, /*two_segments=*/false, planned, &weights));
+  report.same_bits = true;
+  Job other_threads = job;
+  other_threads.train.threads = setup.pool->size() == 1 ? 2 : 1;
+  const SetupOptions others[] = {{.slots = 1}, {.slots = 1, .backend = ProductBackend::Portable}};
+  for (const SetupOptions& options : others) {
+    Result<std::unique_ptr<Setup>> again = SetUp(other_threads, options);
+    if (!again.ok()) return again.status();
+    StepResult repeated;
+    PLIMSOLL_RETURN_IF_ERROR(RunStep(**again, numbers, /*two_segments=*/true, repeated, nullptr));
+    report.same_bits = report.same_bits && SameBits(planned, repeated);
+  }
+
+  const auto exact = RunReference<double>(setup, numbers, weights);
+  if (!exact.ok()) return exact.status();
+  const auto rounded = RunReference<float>(setup, numbers, weights);
+  if (!rounded.ok()) return rounded.status();
+  // Short sequences have a fixed bound; long ones may err four times as much as the same plain loops in float.
+  const double floor = 1.3e-6 * std::sqrt(static_cast<double>(std::min<int64_t>(longest, 32)));
+  const auto compare = [&](std::string name, const auto& got, const auto& wanted, const auto& twin) {
+    TensorDifference difference = Difference(std::move(name), got, wanted);
+    difference.allowed = std::max(floor, 4.0 * Difference("", twin, wanted).relative);
+    const bool tiny = difference.max_abs <= 1e-9;  // a gradient that is zero but for rounding has no relative size
+    difference.ok = difference.relative <= difference.allowed || tiny;
+    report.tensors.push_back(std::move(difference));
+  };
+  using Doubles = std::vector<double>;
+  compare("loss", Doubles{planned.loss}, Doubles{exact.value().loss}, Doubles{static_cast<double>(rounded.value().loss)});
+  compare("outputs", Joined(planned.outputs), Joined(exact.value().outputs), Joined(rounded.value().outputs));
+  for (size_t i = 0; i < exact.value().gradients.size(); ++i) {
+    compare("gradient of " + exact.value().gradients[i].name, planned.gradients[i], exact.value().gradients[i].values,
+            rounded.value().gradients[i].values);
+  }
+  report.ok = report.same_bits && std::all_of(report.tensors.begin(), report.tensors.end(), [](const auto& t) { return t.ok; });
+  return report;
+}
+
+}  // namespace plimsoll

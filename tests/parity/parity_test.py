@@ -1,0 +1,355 @@
+"""Outputs, loss, gradients and ten Adam updates of the engine against Keras 3 and PyTorch, from the same weights.
+
+  python parity_test.py build/plimsoll build            everything
+  python parity_test.py --peers-only                    Keras against PyTorch and the controls; needs no engine
+  (further arguments go to unittest: -v, -k NAME)
+
+Tolerances: loss, outputs and gradients of the first batch to 1e-5 of the tensor's largest value, and to 1e-5 absolute
+(both must hold); the losses of ten updates to 1e-4. The peers are held to the same tolerances against each other, and
+controls with seeded mistakes must be reported, so that the comparison itself is known to notice them.
+"""
+import concurrent.futures
+import functools
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import safetensors.numpy
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import peers  # noqa: E402
+from peers import Case  # noqa: E402
+
+UPDATES = 10
+TOLERANCE = 1e-5
+LOSS_TOLERANCE = 1e-4
+# Adam divides by the gradient's own size, so where a gradient is nearly zero its rounding decides the direction. The
+# weights are therefore judged by how far they moved: the difference is at most this share of the movement (norms); the
+# peers are within 2e-5 of each other.
+MOVEMENT_TOLERANCE = 1e-3
+
+LSTM, HEAD = {"type": "LSTM", "units": 17}, {"type": "Dense", "units": 7}
+VALUE = {"type": "Dense", "units": 1}
+EMBEDDING = {"type": "Embedding", "output_dim": 11}
+
+
+def dense(units, activation):
+    return {"type": "Dense", "units": units, "activation": activation}
+
+
+def pooling(mode):
+    return {"type": "Pooling", "mode": mode}
+
+
+# Sizes are odd on purpose: no width is a multiple of a vector, no batch one of a tile.
+CASES = [
+    Case("features_last_state", [LSTM, HEAD], features=5),
+    Case("ids_last_state", [EMBEDDING, LSTM, HEAD], vocabulary=23),
+    Case("seventy_rows", [EMBEDDING, LSTM, HEAD], vocabulary=23, samples=150, batch_size=70),
+    Case("two_layers", [LSTM, {"type": "LSTM", "units": 13}, HEAD], features=5),
+    Case("mean_pooling_relu", [LSTM, pooling("mean"), dense(19, "relu"), HEAD], features=5),
+    Case("max_pooling_tanh", [EMBEDDING, LSTM, pooling("max"), dense(19, "tanh"), HEAD], vocabulary=23),
+    Case("last_pooling_sigmoid", [LSTM, pooling("last"), dense(19, "sigmoid"), HEAD], features=5),
+    Case("per_step_classes_two_layers", [EMBEDDING, LSTM, LSTM, HEAD], vocabulary=23, per_step=True),
+    Case("value_per_sample", [LSTM, dense(9, "tanh"), VALUE], task="regress", features=5),
+    Case("value_per_step", [LSTM, dense(9, "relu"), VALUE], task="regress", features=5, per_step=True),
+    Case("dense_below_and_between", [dense(6, "tanh"), LSTM, dense(12, "sigmoid"), {"type": "LSTM", "units": 33}, HEAD],
+         features=5, per_step=True),
+    Case("equal_lengths", [LSTM, HEAD], features=5, ragged=False, longest=31),
+    Case("every_length_one", [LSTM, HEAD], features=5, lengths=[1]),
+    Case("one_row_a_batch", [EMBEDDING, LSTM, HEAD], vocabulary=23, samples=7, batch_size=1, longest=29),
+]
+CASE = {case.name: case for case in CASES}
+
+
+def differences(got, want, start):
+    """What differs beyond the tolerances, as one line a tensor; empty when the two agree. `start`: the first weights."""
+    found = [f"{name}: only on one side" for name in sorted(got.keys() ^ want.keys())]
+    for name in sorted(got.keys() & want.keys()):
+        a, b = np.asarray(got[name], np.float64), np.asarray(want[name], np.float64)
+        if a.shape != b.shape:
+            found.append(f"{name}: shape {a.shape}, wanted {b.shape}")
+            continue
+        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+            found.append(f"{name}: not finite")
+            continue
+        if name == "loss":
+            first, later = abs(a[0] - b[0]), np.abs(a - b).max()
+            if first > TOLERANCE * min(1.0, abs(b[0])):
+                found.append(f"loss: first batch {a[0]:.8f}, wanted {b[0]:.8f}")
+            if later > LOSS_TOLERANCE:
+                found.append(f"loss: differs by {later:.2e} within {len(b)} updates")
+        elif name.startswith("weights."):
+            moved = np.linalg.norm(b - start[name.removeprefix("weights.")])
+            if np.linalg.norm(a - b) > MOVEMENT_TOLERANCE * moved:
+                found.append(f"{name}: differs by {np.linalg.norm(a - b) / moved:.2e} of the movement")
+        else:
+            error, largest = np.abs(a - b).max(), np.abs(b).max()
+            if error > TOLERANCE * min(1.0, largest):
+                found.append(f"{name}: differs by {error:.2e}, largest value {largest:.2e}")
+    return found
+
+
+# TensorFlow and PyTorch each bring an LLVM, and loaded in the wrong order they end the process. Keras gets its own.
+@functools.cache
+def keras_process():
+    return concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+
+
+def train_peer(peer, case):
+    return peers.run(peer(case), case, peers.initial_weights(case), peers.make_data(case), UPDATES)
+
+
+def load_and_save(peer, case):
+    model = peer(case)
+    model.load(peers.initial_weights(case))
+    return model.save()
+
+
+@functools.cache
+def keras_results():
+    """One future a case, all asked for at the first use, so that Keras works while the other side is busy too."""
+    return {case.name: keras_process().submit(train_peer, peers.KerasPeer, case) for case in CASES}
+
+
+def keras_result(name):
+    return keras_results()[name].result(600)
+
+
+@functools.cache
+def torch_result(name):
+    return train_peer(peers.TorchPeer, CASE[name])
+
+
+def read_safetensors(path):
+    """The format in plain NumPy, strict: every byte behind the header belongs to exactly one tensor."""
+    types = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32}
+    with open(path, "rb") as file:
+        content = file.read()
+    header_bytes = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:8 + header_bytes])
+    metadata = header.pop("__metadata__", {})
+    assert all(isinstance(value, str) for value in metadata.values()), "metadata values must be strings"
+    body, tensors, end = content[8 + header_bytes:], {}, 0
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        begin, stop = entry["data_offsets"]
+        assert begin == end, f"{name}: begins at {begin}, the tensor before it ends at {end}"
+        tensors[name] = np.frombuffer(body[begin:stop], types[entry["dtype"]]).reshape(entry["shape"])
+        end = stop
+    assert end == len(body), f"{len(body) - end} bytes behind the last tensor"
+    return tensors
+
+
+def job_text(case, data_file, updates):
+    lines = [f'task = "{case.task}"', "[data]", f'train = "{data_file}"']
+    if case.vocabulary:
+        lines.append(f"vocabulary = {case.vocabulary}")
+    for options in case.layers:
+        lines.append("[[model.layers]]")
+        lines += [f"{key} = {json.dumps(value)}" for key, value in options.items()]
+    lines += ["[train]", f"batch_size = {case.batch_size}", f"epochs = {updates}", f"max_steps = {updates}", "shuffle = false",
+              'optimizer = "adam"', f"learning_rate = {peers.LEARNING_RATE}", f"epsilon = {peers.EPSILON}", "seed = 1"]
+    return "\n".join(lines) + "\n"
+
+
+class Engine:
+    """Runs the engine's programs on a case, in a folder of its own."""
+
+    def __init__(self, plimsoll, build):
+        self.plimsoll, self.step = os.path.abspath(plimsoll), os.path.abspath(os.path.join(build, "plimsoll_step"))
+        self.folder = tempfile.TemporaryDirectory(prefix="plimsoll_parity_")
+        self.results = {}
+
+    def prepare(self, case):
+        base = os.path.join(self.folder.name, case.name)
+        if not os.path.exists(base):
+            os.makedirs(os.path.join(base, "model"))
+            data = peers.make_data(case)
+            if not case.ragged and not case.lengths:
+                del data["lengths"]
+            np.savez(os.path.join(base, "data.npz"), **data)
+            safetensors.numpy.save_file(peers.initial_weights(case), os.path.join(base, "model", "model.safetensors"))
+            with open(os.path.join(base, "job.toml"), "w") as file:
+                file.write(job_text(case, "data.npz", UPDATES))
+        return base
+
+    def call(self, *command):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            raise AssertionError(f"{' '.join(command)}\nexit code {done.returncode}\n{done.stdout}{done.stderr}")
+
+    def result(self, name):
+        if name not in self.results:
+            base = self.prepare(CASE[name])
+            self.call(self.step, f"{base}/job.toml", f"{base}/model", f"{base}/step.safetensors", str(UPDATES))
+            self.results[name] = read_safetensors(f"{base}/step.safetensors")
+        return self.results[name]
+
+
+class ParityTest(unittest.TestCase):
+    def assert_same(self, got, want, case):
+        found = differences(got, want, peers.initial_weights(case))
+        self.assertEqual(found, [], "\n" + "\n".join(found))
+
+
+class Peers(ParityTest):
+    def test_canonical_weights_survive_the_way_into_each_peer_and_back(self):
+        for case in CASES:
+            weights = peers.initial_weights(case)
+            found = {"Keras": keras_process().submit(load_and_save, peers.KerasPeer, case).result(600),
+                     "PyTorch": load_and_save(peers.TorchPeer, case)}
+            for peer, saved in found.items():
+                with self.subTest(case=case.name, peer=peer):
+                    self.assertEqual(saved.keys(), weights.keys())
+                    for name in weights:
+                        np.testing.assert_array_equal(saved[name], weights[name], name)
+
+    def test_agree_with_each_other(self):
+        for case in CASES:
+            with self.subTest(case=case.name):
+                self.assert_same(torch_result(case.name), keras_result(case.name), case)
+
+
+class Controls(unittest.TestCase):
+    """Seeded mistakes. Each must be reported, and in the tensors where it belongs."""
+
+    def reported(self, name, spoil_weights=lambda weights: None, spoil_data=lambda data: None, peer=peers.TorchPeer):
+        case = CASE[name]
+        start, data = peers.initial_weights(case), peers.make_data(case)
+        weights = {key: value.copy() for key, value in start.items()}
+        spoil_weights(weights)
+        spoil_data(data)
+        got = peers.run(peer(case), case, weights, data, UPDATES)
+        return " ".join(differences(got, keras_result(name), start))
+
+    def assert_reported(self, report, *tensors):
+        for tensor in tensors:
+            self.assertIn(f"{tensor}:", report)
+
+    def test_swapped_forget_and_candidate_blocks(self):
+        def swap(weights):
+            for tensor in ("lstm.weight_ih", "lstm.weight_hh", "lstm.bias"):
+                blocks = np.split(weights[tensor], 4)
+                weights[tensor] = np.concatenate([blocks[0], blocks[2], blocks[1], blocks[3]])
+        self.assert_reported(self.reported("features_last_state", swap), "loss", "outputs", "grad.lstm.weight_ih",
+                             "grad.lstm.weight_hh", "grad.lstm.bias", "weights.lstm.bias")
+
+    def test_missing_forget_bias(self):
+        def remove(weights):
+            weights["lstm.bias"][17:34] -= 1.0
+        for name in ("features_last_state", "mean_pooling_relu", "per_step_classes_two_layers"):
+            self.assert_reported(self.reported(name, remove), "loss", "outputs", "grad.lstm.weight_hh")
+
+    def test_transposed_recurrent_blocks(self):
+        def transpose(weights):
+            blocks = np.split(weights["lstm.weight_hh"], 4)
+            weights["lstm.weight_hh"] = np.concatenate([block.T for block in blocks])
+        self.assert_reported(self.reported("ids_last_state", transpose), "outputs", "grad.lstm.weight_hh")
+
+    def test_one_step_too_many_in_one_row(self):
+        def lengthen(data):
+            data["lengths"][2] += 1
+        self.assert_reported(self.reported("features_last_state", spoil_data=lengthen), "loss", "outputs", "grad.lstm.bias")
+
+    def test_one_weight_off_by_a_ten_thousandth(self):
+        def nudge(weights):
+            weights["lstm.weight_ih"][40, 2] += 1e-4
+        self.assert_reported(self.reported("features_last_state", nudge), "outputs")
+
+    def test_a_second_bias_that_is_trained_too(self):
+        class TwoBiases(peers.TorchPeer):
+            def update(self):
+                super().update()
+                with self.torch.no_grad():  # what an equal second bias would add
+                    bias = self.parameters["lstm.bias"]
+                    bias += bias - self.before
+                    self.before = bias.clone()
+
+            def load(self, weights):
+                super().load(weights)
+                self.before = self.parameters["lstm.bias"].detach().clone()
+        self.assert_reported(self.reported("features_last_state", peer=TwoBiases), "weights.lstm.bias")
+
+    def test_adam_without_bias_correction(self):
+        class Uncorrected(peers.TorchPeer):
+            def update(self):
+                self.optimizer.param_groups[0]["lr"] = 1e-3 * (1 - 0.9 ** (self.updates + 1))
+                super().update()
+        self.assert_reported(self.reported("features_last_state", peer=Uncorrected), "loss", "weights.dense.weight")
+
+    def test_mean_over_padding(self):
+        class OverPadding(peers.TorchPeer):
+            def forward_backward(self, x, y, lengths):
+                share = float(lengths.sum() / (len(lengths) * x.shape[1]))
+                loss, outputs, gradients = super().forward_backward(x, y, lengths)
+                return loss * share, outputs, {name: value * share for name, value in gradients.items()}
+        self.assert_reported(self.reported("value_per_step", peer=OverPadding), "loss", "grad.lstm.weight_ih")
+
+    def test_not_finite_and_missing_tensors(self):
+        want = keras_result("every_length_one")
+        got = dict(want)
+        del got["grad.dense.bias"]
+        got["outputs"] = np.full_like(got["outputs"], np.nan)
+        report = " ".join(differences(got, want, peers.initial_weights(CASE["every_length_one"])))
+        self.assert_reported(report, "grad.dense.bias", "outputs")
+
+
+class EngineTest(ParityTest):
+    engine = None  # set by the main program
+
+    def test_agrees_with_keras(self):
+        for case in CASES:
+            with self.subTest(case=case.name):
+                self.assert_same(self.engine.result(case.name), keras_result(case.name), case)
+
+    def test_agrees_with_pytorch(self):
+        for case in CASES:
+            with self.subTest(case=case.name):
+                self.assert_same(self.engine.result(case.name), torch_result(case.name), case)
+
+    def test_train_from_given_weights_ends_where_the_single_steps_end(self):
+        for name in ("features_last_state", "per_step_classes_two_layers", "value_per_sample"):
+            with self.subTest(case=name):
+                base = self.engine.prepare(CASE[name])
+                self.engine.call(self.engine.plimsoll, "train", f"{base}/job.toml", "--init-from", f"{base}/model",
+                                 "--out", f"{base}/run", "--quiet")
+                trained = read_safetensors(f"{base}/run/model/model.safetensors")
+                steps = self.engine.result(name)
+                self.assertEqual(trained.keys(), peers.initial_weights(CASE[name]).keys())
+                for tensor, value in trained.items():
+                    np.testing.assert_array_equal(value, steps[f"weights.{tensor}"], tensor)
+
+    def test_files_open_in_the_safetensors_package(self):
+        name = "features_last_state"
+        base = self.engine.prepare(CASE[name])
+        self.engine.call(self.engine.plimsoll, "train", f"{base}/job.toml", "--init-from", f"{base}/model",
+                         "--out", f"{base}/run_for_files", "--quiet")
+        self.engine.result(name)
+        for path in (f"{base}/run_for_files/model/model.safetensors", f"{base}/step.safetensors"):
+            with self.subTest(file=path):
+                plain, package = read_safetensors(path), safetensors.numpy.load_file(path)
+                self.assertEqual(plain.keys(), package.keys())
+                for tensor, value in plain.items():
+                    np.testing.assert_array_equal(package[tensor], value, tensor)
+
+
+def main():
+    arguments = sys.argv[1:]
+    if "--peers-only" in arguments:
+        arguments.remove("--peers-only")
+        del globals()["EngineTest"]
+    elif len(arguments) >= 2 and not arguments[0].startswith("-"):
+        EngineTest.engine = Engine(arguments[0], arguments[1])
+        arguments = arguments[2:]
+    else:
+        sys.exit(__doc__)
+    unittest.main(argv=[sys.argv[0], *arguments])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,341 @@
+"""peers: one model description, built in Keras 3 (on TensorFlow) and in PyTorch, with canonical weights in and out.
+
+  in:   a Case (layers as a job file lists them, data sizes) and canonical weights (names and layouts of src/model/spec.h)
+  out:  what a training program must reproduce, keyed like the file that plimsoll_step writes:
+          loss          [updates]      of each batch before its update
+          outputs       [items, width] of the first batch before any update: logits, or values; packed sample after sample
+          grad.NAME                    of the first batch
+          weights.NAME                 after all updates
+
+Batches are taken in file order, the last one of an epoch may be short, and the next epoch starts at the first sample.
+A batch's loss is the mean over its valid items (samples, or steps where targets are per step), never over padding.
+
+The two peers take different roads on purpose: Keras carries the state through masked steps, PyTorch packs the rows and
+gathers the last valid step. A mistake in one of the roads shows as a difference between the peers. The frameworks are
+imported by the class that needs them: one process must not hold both.
+"""
+import os
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+for threads in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
+    os.environ.setdefault(threads, "1")  # the models are tiny, and spinning threads are slow on a busy machine
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+LEARNING_RATE, BETA_1, BETA_2, EPSILON = 1e-3, 0.9, 0.999, 1e-7
+
+
+@dataclass
+class Case:
+    name: str
+    layers: list                # of dicts, the keys of a job file's [[model.layers]]
+    task: str = "classify"
+    per_step: bool = False      # one target a step; else one a sample
+    features: int = 0           # width of a step; 0: ids
+    vocabulary: int = 0
+    classes: int = 7            # classify
+    samples: int = 40
+    longest: int = 37
+    ragged: bool = True
+    batch_size: int = 9
+    seed: int = 1
+    lengths: list = field(default_factory=list)  # empty: drawn
+
+
+@dataclass
+class Layer:
+    name: str
+    type: str
+    inputs: int
+    units: int                   # width of the output
+    activation: str = "linear"
+    mode: str = "last"           # Pooling
+    return_sequences: bool = True
+
+    def tensors(self):
+        """Canonical names and shapes."""
+        if self.type == "Embedding":
+            return {f"{self.name}.weight": (self.inputs, self.units)}
+        if self.type == "LSTM":
+            return {f"{self.name}.weight_ih": (4 * self.units, self.inputs),
+                    f"{self.name}.weight_hh": (4 * self.units, self.units),
+                    f"{self.name}.bias": (4 * self.units,)}
+        if self.type == "Dense":
+            return {f"{self.name}.weight": (self.units, self.inputs), f"{self.name}.bias": (self.units,)}
+        return {}
+
+
+def resolve(case):
+    """The case's layers with names, widths and return_sequences decided, as the engine's MakeSpec decides them."""
+    layers, counts = [], {}
+    width = case.features or case.vocabulary
+    for number, options in enumerate(case.layers):
+        kind = options["type"]
+        base = kind.lower()
+        seen = counts[base] = counts.get(base, -1) + 1
+        name = options.get("name") or (base if seen == 0 else f"{base}_{seen}")
+        following = case.layers[number + 1]["type"] if number + 1 < len(case.layers) else ""
+        needed = case.per_step or following in ("LSTM", "Pooling")
+        units = {"Embedding": options.get("output_dim"), "Pooling": width}.get(kind, options.get("units"))
+        layers.append(Layer(name, kind, width, units, options.get("activation", "linear"), options.get("mode", "last"),
+                            options.get("return_sequences", needed)))
+        width = units
+    return layers
+
+
+def initial_weights(case):
+    """Not a good start for training, but one in which every block and bias matters: no zeros, forget bias about 1."""
+    random = np.random.default_rng(case.seed + 1000)
+    weights = {}
+    for layer in resolve(case):
+        for name, shape in layer.tensors().items():
+            if layer.type == "Embedding":
+                value = random.normal(0, 0.7, shape)
+            elif len(shape) == 1:
+                value = random.uniform(-0.3, 0.3, shape)
+                if layer.type == "LSTM":
+                    value[layer.units:2 * layer.units] += 1.0
+            else:
+                value = random.uniform(-1, 1, shape) * np.sqrt(3.0 / shape[1])
+            weights[name] = value.astype(np.float32)
+    return weights
+
+
+def make_data(case):
+    """x, y and lengths as a .npz data file holds them; padding is filled with values that would be noticed."""
+    random = np.random.default_rng(case.seed)
+    if case.lengths:
+        lengths = np.resize(np.array(case.lengths), case.samples)
+    elif case.ragged:
+        lengths = random.integers(1, case.longest + 1, case.samples)
+        lengths[:3] = [1, case.longest, 2]
+    else:
+        lengths = np.full(case.samples, case.longest)
+    steps = int(lengths.max())
+    valid = np.arange(steps) < lengths[:, None]
+    if case.features:
+        x = random.normal(0, 1, (case.samples, steps, case.features)).astype(np.float32)
+        x[~valid] = 3.0
+    else:
+        x = random.integers(0, case.vocabulary, (case.samples, steps)).astype(np.int32)
+        x[0, 0] = case.vocabulary - 1
+        x[~valid] = 0
+    shape = (case.samples, steps) if case.per_step else (case.samples,)
+    if case.task == "classify":
+        y = random.integers(0, case.classes, shape).astype(np.int32)
+        y.flat[0] = case.classes - 1
+    else:
+        y = random.normal(0, 1, shape).astype(np.float32)
+    if case.per_step:
+        y[~valid] = 0
+    return {"x": x, "y": y, "lengths": lengths.astype(np.int64)}
+
+
+def batches(case, data, updates):
+    """The batches of the first `updates` updates, padded to the longest sample of the file."""
+    first = 0
+    for _ in range(updates):
+        rows = slice(first, min(first + case.batch_size, case.samples))
+        yield data["x"][rows], data["y"][rows], data["lengths"][rows]
+        first = 0 if rows.stop == case.samples else rows.stop
+
+
+def run(model, case, weights, data, updates):
+    """Trains a peer for some updates and returns what the module's comment lists."""
+    model.load(weights)
+    losses, result = [], {}
+    for number, (x, y, lengths) in enumerate(batches(case, data, updates)):
+        loss, outputs, gradients = model.forward_backward(x, y, lengths)
+        losses.append(float(loss))
+        if number == 0:
+            result["outputs"] = outputs
+            result.update({f"grad.{name}": value for name, value in gradients.items()})
+        model.update()
+    result["loss"] = np.array(losses)
+    result.update({f"weights.{name}": value for name, value in model.save().items()})
+    return result
+
+
+class KerasPeer:
+    def __init__(self, case):
+        import keras
+        import tensorflow as tf
+        self.keras, self.tf, self.case = keras, tf, case
+        self.layers = resolve(case)
+        self.built, self.compiled = {}, None
+        for layer in self.layers:
+            if layer.type == "Embedding":
+                made = keras.layers.Embedding(layer.inputs, layer.units)
+                made.build((None, None))
+            elif layer.type == "LSTM":
+                made = keras.layers.LSTM(layer.units, return_sequences=layer.return_sequences)
+                made.build((None, None, layer.inputs))
+            elif layer.type == "Dense":
+                made = keras.layers.Dense(layer.units, activation=layer.activation)
+                made.build((None, layer.inputs))
+            else:
+                continue
+            self.built[layer.name] = made
+        self.variables = {}  # canonical name -> (variable, transposed); Keras keeps column blocks, canonical are rows
+        for layer in self.layers:
+            if layer.type == "Embedding":
+                self.variables[f"{layer.name}.weight"] = (self.built[layer.name].embeddings, False)
+            elif layer.type == "LSTM":
+                cell = self.built[layer.name].cell
+                self.variables[f"{layer.name}.weight_ih"] = (cell.kernel, True)            # both orders are i, f, g, o
+                self.variables[f"{layer.name}.weight_hh"] = (cell.recurrent_kernel, True)
+                self.variables[f"{layer.name}.bias"] = (cell.bias, False)
+            elif layer.type == "Dense":
+                self.variables[f"{layer.name}.weight"] = (self.built[layer.name].kernel, True)
+                self.variables[f"{layer.name}.bias"] = (self.built[layer.name].bias, False)
+
+    def load(self, weights):
+        assert weights.keys() == self.variables.keys(), (sorted(weights), sorted(self.variables))
+        for name, (variable, transposed) in self.variables.items():
+            variable.assign(weights[name].T if transposed else weights[name])
+        self.optimizer = self.keras.optimizers.Adam(LEARNING_RATE, beta_1=BETA_1, beta_2=BETA_2, epsilon=EPSILON)
+        self.optimizer.build([variable for variable, _ in self.variables.values()])
+
+    def save(self):
+        return {name: canonical(variable.numpy(), transposed) for name, (variable, transposed) in self.variables.items()}
+
+    def outputs(self, x, lengths):
+        ops = self.keras.ops
+        mask = self.tf.sequence_mask(lengths, x.shape[1])
+        values, per_step = x, True
+        for layer in self.layers:
+            if layer.type == "LSTM":
+                values = self.built[layer.name](values, mask=mask)
+                per_step = layer.return_sequences
+            elif layer.type == "Pooling":
+                valid = ops.cast(mask, "float32")[:, :, None]
+                if layer.mode == "mean":
+                    values = ops.sum(values * valid, axis=1) / ops.sum(valid, axis=1)
+                elif layer.mode == "max":
+                    values = ops.max(values + (valid - 1.0) * 1e9, axis=1)
+                else:  # the only step that is valid while the next is not
+                    ends = valid - ops.pad(valid[:, 1:], ((0, 0), (0, 1), (0, 0)))
+                    values = ops.sum(values * ends, axis=1)
+                per_step = False
+            else:
+                values = self.built[layer.name](values)
+        return self.tf.boolean_mask(values, mask) if per_step else values
+
+    def traced(self, x, y, lengths):
+        tf, losses = self.tf, self.keras.losses
+        with tf.GradientTape() as tape:
+            outputs = self.outputs(x, lengths)
+            if self.case.task == "classify":
+                loss = losses.SparseCategoricalCrossentropy(from_logits=True)(y, outputs)
+            else:
+                loss = losses.MeanSquaredError()(y[:, None], outputs)
+        found = tape.gradient(loss, [variable.value for variable, _ in self.variables.values()])
+        return loss, outputs, [tf.convert_to_tensor(value) for value in found]  # the Embedding's comes as rows
+
+    def forward_backward(self, x, y, lengths):
+        tf = self.tf
+        if self.case.per_step:
+            y = y[np.arange(y.shape[1]) < lengths[:, None]]
+        if self.compiled is None:  # one trace for batches of any size
+            self.compiled = tf.function(self.traced, input_signature=[
+                tf.TensorSpec([None, *x.shape[1:]], x.dtype), tf.TensorSpec([None], y.dtype), tf.TensorSpec([None], tf.int64)])
+        loss, outputs, self.gradients = self.compiled(x, y, lengths)
+        named = {name: canonical(value.numpy(), transposed)
+                 for (name, (_, transposed)), value in zip(self.variables.items(), self.gradients)}
+        return loss.numpy(), outputs.numpy(), named
+
+    def update(self):
+        self.optimizer.apply_gradients(zip(self.gradients, [variable for variable, _ in self.variables.values()]))
+
+
+class TorchPeer:
+    def __init__(self, case):
+        import torch
+        self.torch, self.case = torch, case
+        self.layers = resolve(case)
+        self.modules, self.parameters = {}, {}
+        for layer in self.layers:
+            if layer.type == "Embedding":
+                made = torch.nn.Embedding(layer.inputs, layer.units)
+                self.parameters[f"{layer.name}.weight"] = made.weight
+            elif layer.type == "LSTM":
+                made = torch.nn.LSTM(layer.inputs, layer.units, batch_first=True)
+                made.bias_hh_l0.data.zero_()              # one bias as in Keras: the second stays zero and is not trained,
+                made.bias_hh_l0.requires_grad_(False)     # or the sum of the two would move twice as far
+                self.parameters[f"{layer.name}.weight_ih"] = made.weight_ih_l0
+                self.parameters[f"{layer.name}.weight_hh"] = made.weight_hh_l0
+                self.parameters[f"{layer.name}.bias"] = made.bias_ih_l0
+            elif layer.type == "Dense":
+                made = torch.nn.Linear(layer.inputs, layer.units)
+                self.parameters[f"{layer.name}.weight"] = made.weight
+                self.parameters[f"{layer.name}.bias"] = made.bias
+            else:
+                continue
+            self.modules[layer.name] = made
+
+    def load(self, weights):
+        torch = self.torch
+        assert weights.keys() == self.parameters.keys(), (sorted(weights), sorted(self.parameters))
+        with torch.no_grad():
+            for name, parameter in self.parameters.items():
+                parameter.copy_(torch.from_numpy(np.array(weights[name])))
+        self.optimizer = torch.optim.Adam(self.parameters.values(), lr=LEARNING_RATE, betas=(BETA_1, BETA_2), eps=EPSILON)
+        self.updates = 0
+
+    def save(self):
+        return {name: parameter.detach().numpy().copy() for name, parameter in self.parameters.items()}
+
+    def outputs(self, x, lengths):
+        torch = self.torch
+        rows = torch.arange(len(lengths))
+        lengths = torch.from_numpy(lengths)
+        mask = torch.arange(x.shape[1]) < lengths[:, None]
+        values, per_step = torch.from_numpy(x), True
+        activations = {"linear": lambda v: v, "relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
+        for layer in self.layers:
+            if layer.type == "Embedding":
+                values = self.modules[layer.name](values.long())
+            elif layer.type == "LSTM":
+                packed = torch.nn.utils.rnn.pack_padded_sequence(values, lengths, batch_first=True, enforce_sorted=False)
+                packed, _ = self.modules[layer.name](packed)
+                values, _ = torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
+                if not layer.return_sequences:
+                    values, per_step = values[rows, lengths - 1], False
+            elif layer.type == "Pooling":
+                if layer.mode == "last":
+                    values = values[rows, lengths - 1]
+                elif layer.mode == "mean":
+                    values = torch.stack([row[:length].mean(0) for row, length in zip(values, lengths)])
+                else:
+                    values = torch.stack([row[:length].max(0).values for row, length in zip(values, lengths)])
+                per_step = False
+            else:
+                values = activations[layer.activation](self.modules[layer.name](values))
+        return values[mask] if per_step else values
+
+    def forward_backward(self, x, y, lengths):
+        torch = self.torch
+        if self.case.per_step:
+            y = np.concatenate([row[:length] for row, length in zip(y, lengths)])
+        self.optimizer.zero_grad()
+        outputs = self.outputs(x, lengths)
+        if self.case.task == "classify":
+            loss = torch.nn.functional.cross_entropy(outputs, torch.from_numpy(y).long())
+        else:
+            loss = torch.nn.functional.mse_loss(outputs[:, 0], torch.from_numpy(y))
+        loss.backward()
+        return loss.item(), outputs.detach().numpy(), {name: p.grad.numpy().copy() for name, p in self.parameters.items()}
+
+    def update(self):
+        # PyTorch adds epsilon after the second moment's bias was corrected, Keras before; this epsilon makes them equal.
+        self.updates += 1
+        self.optimizer.param_groups[0]["eps"] = EPSILON / np.sqrt(1 - BETA_2 ** self.updates)
+        self.optimizer.step()
+
+
+def canonical(value, transposed):
+    return np.ascontiguousarray(value.T if transposed else value)

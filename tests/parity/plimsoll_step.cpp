@@ -1,0 +1,113 @@
+// plimsoll_step JOB.toml MODELDIR OUT.safetensors STEPS
+//   Runs STEPS updates on the job's data in file order, from MODELDIR's weights, and writes what the parity tests compare with Keras
+//   and PyTorch: loss [STEPS] (each before its update), outputs of the first batch before any update (sample after sample),
+//   grad.NAME of the first batch, weights.NAME after the last update.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "formats/safetensors.h"
+#include "model/weights.h"
+#include "plimsoll/options.h"
+#include "train/update.h"
+
+namespace plimsoll {
+namespace {
+
+struct Tensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+
+class Outputs final : public OutputSink {
+ public:
+  explicit Outputs(const Spec& spec) : spec_(spec) {}
+  void Rows(const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) override {
+    for (int64_t item = first; item < first + count; ++item) {
+      int64_t row = item, step = 0;
+      for (; spec_.per_step_targets && row >= group.Active(step); ++step) row -= group.Active(step);
+      rows_.push_back({group.samples[row], step, {}});
+      const float* values = outputs + (item - first) * stride;
+      rows_.back().values.assign(values, values + spec_.output_width);
+    }
+  }
+  Tensor Sorted() {
+    std::sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return std::pair(a.sample, a.step) < std::pair(b.sample, b.step); });
+    Tensor tensor{"outputs", {static_cast<int64_t>(rows_.size()), spec_.output_width}, {}};
+    for (const Row& row : rows_) tensor.values.insert(tensor.values.end(), row.values.begin(), row.values.end());
+    return tensor;
+  }
+
+ private:
+  struct Row {
+    int64_t sample, step;
+    std::vector<float> values;
+  };
+  const Spec& spec_;
+  std::vector<Row> rows_;
+};
+
+void Collect(std::vector<Tensor>& tensors, const std::string& prefix, const Setup& setup, const Engine& engine, int key) {
+  for (const WeightPlace& place : WeightPlaces(*setup.network)) {
+    Tensor& tensor = tensors.emplace_back(Tensor{prefix + place.name, place.shape(), {}});
+    tensor.values.resize(static_cast<size_t>(place.elements()));
+    GatherWeights(tensor.values.data(), engine.memory.layer(place.layer).F32(key), place.tensor, 0, place.elements());
+  }
+}
+
+Status Main(const std::string& job_file, const std::string& model, const std::string& out, int64_t steps) {
+  Result<Job> job = ReadJob(job_file, {});
+  if (!job.ok()) return job.status();
+  job->init_from = model;
+  Result<std::unique_ptr<Setup>> setup = SetUp(job.value(), {});
+  if (!setup.ok()) return setup.status();
+  Result<std::unique_ptr<Engine>> opened = Open(**setup);
+  if (!opened.ok()) return opened.status();
+  FlushDenormals flush;
+  Engine& engine = **opened;
+  Update update(**setup, engine);
+  PLIMSOLL_RETURN_IF_ERROR(update.Start());
+
+  std::vector<Tensor> tensors{{"loss", {steps}, {}}};
+  Outputs outputs((*setup)->network->spec());
+  const int64_t count = (*setup)->samples->count(), batch_size = std::min(job->train.batch_size, count);
+  std::vector<int64_t> numbers;
+  int64_t next = 0;
+  for (int64_t step = 0; step < steps; ++step) {
+    numbers.clear();
+    for (; next < count && static_cast<int64_t>(numbers.size()) < batch_size; ++next) numbers.push_back(next);
+    if (next == count) next = 0;
+    StepSums sums;
+    engine.step.SetOutputSink(step == 0 ? &outputs : nullptr);
+    PLIMSOLL_RETURN_IF_ERROR(update.Gradients(numbers.data(), static_cast<int64_t>(numbers.size()), sums));
+    tensors[0].values.push_back(static_cast<float>(sums.loss / static_cast<double>(sums.items)));
+    if (step == 0) {
+      tensors.push_back(outputs.Sorted());
+      Collect(tensors, "grad.", **setup, engine, kGradient);
+    }
+    PLIMSOLL_RETURN_IF_ERROR(update.Apply());
+  }
+  Collect(tensors, "weights.", **setup, engine, kWeights);
+
+  std::vector<SafetensorsTensor> headers;
+  for (const Tensor& tensor : tensors) headers.push_back({tensor.name, tensor.shape});
+  std::vector<std::byte> buffer(65536);
+  return WriteSafetensors(out, headers, {}, buffer, [&](size_t tensor, int64_t first, int64_t n, float* to) {
+    std::copy_n(tensors[tensor].values.begin() + first, n, to);
+  });
+}
+
+}  // namespace
+}  // namespace plimsoll
+
+int main(int argc, char** argv) {
+  if (argc != 5) {
+    fmt::print(stderr, "usage: plimsoll_step JOB.toml MODELDIR OUT.safetensors STEPS\n");
+    return 2;
+  }
+  const plimsoll::Status status = plimsoll::Main(argv[1], argv[2], argv[3], std::atoll(argv[4]));
+  if (!status.ok()) fmt::print(stderr, "plimsoll_step: {}\n  {}\n", status.message(), status.hint());
+  return status.exit_code();
+}
