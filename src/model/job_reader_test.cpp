@@ -328,6 +328,10 @@ TEST_F(ReadJobTest, SaysWhatIsWrongAndWhere) {
       // syntax
       {"[train\nepochs = 5\n", {"job.toml:1:7: not TOML"}},
       {"[train]\nepochs = \n", {"job.toml:2:", "not TOML"}},
+      {"[train]\nepochs = # 5\n", {"job.toml:2:", "not TOML"}},
+      {"[ # train\nepochs = 5\n", {"job.toml:1:", "not TOML"}},
+      {"[train]\nepochs = [}5\n", {"job.toml:2:", "not TOML"}},
+      {"task.\n", {"job.toml:", "not TOML"}},
       {"[train]\nepochs = 5\nepochs = 6\n", {"job.toml:3:", "not TOML"}},
       {"[train]\nseed = 9223372036854775808\n", {"job.toml:2:", "not TOML"}},
       {"\x01\x02\xff\xfe", {"job.toml:1:", "not TOML"}},

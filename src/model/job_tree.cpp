@@ -1,14 +1,22 @@
 #include "model/job_tree.h"
 
-#define TOML_EXCEPTIONS 0  // a file that cannot be read is a value here, not an exception
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+// A file that cannot be read is a value here: not an exception, and not a failed assertion either. toml++ 3.3 asserts
+// what a user's file can break ("[ # x", "a = [}"), and in an optimised build tells the compiler to assume it; with
+// both taken away its next line reports the error as it should.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_EXCEPTIONS 0
+#define TOML_ASSERT(condition) static_cast<void>(0)
+#include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 namespace plimsoll {
 namespace {

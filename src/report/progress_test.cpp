@@ -30,6 +30,10 @@ void* Counted(size_t bytes) {
 }  // namespace
 void* operator new(size_t bytes) { return Counted(bytes); }
 void* operator new[](size_t bytes) { return Counted(bytes); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  ++g_allocations;
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
