@@ -100,7 +100,7 @@ TEST_P(Product, ABatchIsOneLongReduction) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Product, testing::Values(ProductBackend::Generated, ProductBackend::Portable),
-                         [](const auto& info) { return info.param == ProductBackend::Generated ? "Generated" : "Portable"; });
+                         [](const auto& backend) { return backend.param == ProductBackend::Generated ? "Generated" : "Portable"; });
 
 TEST(ProductSet, AFamilyThatIsThereIsShared) {
   ProductSet set;

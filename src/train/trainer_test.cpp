@@ -141,7 +141,7 @@ class Outputs final : public OutputSink {
 
 TEST(Evaluate, ARowDoesNotDependOnItsNeighboursOrItsPlace) {
   Job job = RaggedJob();
-  Result<std::unique_ptr<Setup>> setup = SetUp(job, {});
+  Result<std::unique_ptr<plimsoll::Setup>> setup = plimsoll::SetUp(job, {});
   ASSERT_TRUE(setup.ok());
   Result<std::unique_ptr<Engine>> engine = Open(**setup);
   ASSERT_TRUE(engine.ok());
