@@ -1,6 +1,6 @@
 // plimsoll_bench PROBLEM --threads N --worker
-//   Runs training steps of a problem string for bench/compare, whose head describes the protocol. A step is everything an update
-//   does: the batch packed into its row groups, forward, loss, backward, Adam, packing of the changed weights.
+//   Runs training steps of a problem string for bench/compare, whose head describes the protocol. A step is everything an
+//   update does: the batch packed into its row groups, forward, loss, backward, Adam, packing of the changed weights.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int64_t kClasses = 10;
 
-double MillisecondsSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double MillisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 struct Problem {
   int64_t steps = 0, rows = 0, inputs = 0, units = 0, layers = 1, words = 0;
@@ -56,12 +58,18 @@ class RandomSamples final : public Samples {
  public:
   explicit RandomSamples(const Problem& problem) : problem_(problem) {
     const bool ids = problem.words > 0;
-    shape_ = {.ids = ids, .width = ids ? 1 : problem.inputs, .target_per_step = ids, .target_classes = true, .target_width = 1,
-              .vocabulary = problem.words, .classes = ids ? problem.words : kClasses};
+    shape_ = {.ids = ids,
+              .width = ids ? 1 : problem.inputs,
+              .target_per_step = ids,
+              .target_classes = true,
+              .target_width = 1,
+              .vocabulary = problem.words,
+              .classes = ids ? problem.words : kClasses};
     RandomSequence random(SeedFor(1, RandomUse::Data), 0);
     const int64_t row_steps = problem.rows * problem.steps;
     if (ids) {
-      for (int64_t i = 0; i < row_steps; ++i) ids_.push_back(static_cast<int32_t>(random.Below(static_cast<uint64_t>(problem.words))));
+      for (int64_t i = 0; i < row_steps; ++i)
+        ids_.push_back(static_cast<int32_t>(random.Below(static_cast<uint64_t>(problem.words))));
     } else {
       for (int64_t i = 0; i < row_steps * problem.inputs; ++i) features_.push_back(2.0f * random.Unit() - 1.0f);
     }
@@ -108,7 +116,8 @@ Job JobOf(const Problem& problem, int threads) {
     lstm.units = problem.units;
     job.layers.push_back({"", lstm});
   }
-  job.layers.push_back({"", DenseOptions{.units = problem.words > 0 ? problem.words : kClasses, .activation = Activation::Linear}});
+  job.layers.push_back(
+      {"", DenseOptions{.units = problem.words > 0 ? problem.words : kClasses, .activation = Activation::Linear}});
   job.train.batch_size = problem.rows;
   job.train.threads = threads;
   return job;
@@ -119,7 +128,8 @@ std::pair<double, double> ProductLimit(ThreadPool& pool) {
   constexpr int64_t kRows = 24, kDepth = 128, kPanels = 8, kRepeats = 40;
   static ProductSet* const set = [] {
     auto* made = new ProductSet;
-    made->AddNew({.m = kPanelColumns, .n = kRows, .k = kDepth, .lda = kPanelColumns, .ldb = kDepth, .ldc = kPanelColumns, .add = true});
+    made->AddNew(
+        {.m = kPanelColumns, .n = kRows, .k = kDepth, .lda = kPanelColumns, .ldb = kDepth, .ldc = kPanelColumns, .add = true});
     made->Compile(ProductBackend::Generated);
     return made;
   }();

@@ -11,15 +11,15 @@ namespace plimsoll {
 struct Plan;
 
 struct StepReport {
-  int64_t epoch = 0;             // from 1
+  int64_t epoch = 0;  // from 1
   int64_t epochs = 0;
-  int64_t step_in_epoch = 0;     // updates done in this epoch
+  int64_t step_in_epoch = 0;  // updates done in this epoch
   int64_t steps_per_epoch = 0;
-  int64_t update = 0;            // updates done in all
-  double loss = 0.0;             // mean over the epoch so far
-  double accuracy = -1.0;        // classify: mean over the epoch so far; else negative
-  double step_ms = 0.0;          // of this update
-  int64_t resident_bytes = 0;    // measured
+  int64_t update = 0;          // updates done in all
+  double loss = 0.0;           // mean over the epoch so far
+  double accuracy = -1.0;      // classify: mean over the epoch so far; else negative
+  double step_ms = 0.0;        // of this update
+  int64_t resident_bytes = 0;  // measured
   int64_t budget_bytes = 0;
 };
 
@@ -32,12 +32,12 @@ struct Score {
 struct EpochReport {
   int64_t epoch = 0;
   int64_t epochs = 0;
-  int64_t updates = 0;      // in all
-  double seconds = 0.0;     // of this epoch, validation included
+  int64_t updates = 0;   // in all
+  double seconds = 0.0;  // of this epoch, validation included
   Score train;
   bool has_valid = false;
   Score valid;
-  int64_t peak_bytes = 0;   // VmHWM
+  int64_t peak_bytes = 0;  // VmHWM
 };
 
 class Observer {

@@ -30,7 +30,7 @@ struct DataOptions {
 };
 
 struct EmbeddingOptions {
-  int64_t input_dim = 0;    // number of ids; 0: taken from the data's vocabulary
+  int64_t input_dim = 0;  // number of ids; 0: taken from the data's vocabulary
   int64_t output_dim = 64;
 };
 struct LSTMOptions {
@@ -56,18 +56,18 @@ struct LayerOptions {
 
 enum class OptimizerKind { Adam };
 struct TrainOptions {
-  int64_t batch_size = 32;     // sequences one update covers
+  int64_t batch_size = 32;  // sequences one update covers
   int64_t epochs = 1;
-  int64_t max_steps = 0;       // updates; 0: no limit
+  int64_t max_steps = 0;  // updates; 0: no limit
   OptimizerKind optimizer = OptimizerKind::Adam;
   double learning_rate = 1e-3;
   double beta_1 = 0.9;
   double beta_2 = 0.999;
   double epsilon = 1e-7;
-  double clip_norm = 0.0;      // global norm of the whole batch's gradient; 0: off
+  double clip_norm = 0.0;  // global norm of the whole batch's gradient; 0: off
   bool shuffle = true;
   uint64_t seed = 1;
-  int64_t threads = 0;         // 0: all cores
+  int64_t threads = 0;  // 0: all cores
 };
 
 struct MemoryOptions {

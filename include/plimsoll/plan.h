@@ -21,7 +21,7 @@ enum class Life {
 const char* LifeName(Life life);
 
 struct PlannedBuffer {
-  std::string owner;   // layer name, "optimizer", "batch", ...
+  std::string owner;  // layer name, "optimizer", "batch", ...
   std::string name;
   Life life = Life::Scratch;
   int64_t bytes = 0;
@@ -35,18 +35,18 @@ struct PlannedStage {
   int64_t blocks = 0;          // of the longest row group
   int64_t segment_blocks = 0;  // whose Tape is in memory together
   int64_t slots = 0;
-  int64_t repeats = 0;         // times a block runs forward beyond the first
+  int64_t repeats = 0;  // times a block runs forward beyond the first
 };
 
 struct Plan {
   bool feasible = false;
   int64_t budget_bytes = 0;
-  int64_t peak_bytes = 0;        // base + arena + slack
-  int64_t base_bytes = 0;        // program, libraries, generated code, data index: measured after warm-up
+  int64_t peak_bytes = 0;  // base + arena + slack
+  int64_t base_bytes = 0;  // program, libraries, generated code, data index: measured after warm-up
   int64_t arena_bytes = 0;
   int64_t slack_bytes = 0;
-  int64_t min_bytes = 0;         // smallest budget that works
-  int64_t full_speed_bytes = 0;  // smallest budget without recompute
+  int64_t min_bytes = 0;                                // smallest budget that works
+  int64_t full_speed_bytes = 0;                         // smallest budget without recompute
   std::vector<std::pair<std::string, int64_t>> owners;  // sums to peak_bytes
   std::vector<PlannedBuffer> buffers;
   int64_t group_rows = 0;
@@ -58,7 +58,7 @@ struct Plan {
   std::vector<std::string> assumptions;
 };
 
-std::string PlanText(const Plan& plan);  // the lines that a run begins with
+std::string PlanText(const Plan& plan);   // the lines that a run begins with
 std::string PlanTable(const Plan& plan);  // owners and buffers, for people
 std::string PlanJson(const Plan& plan);
 

@@ -70,8 +70,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {         // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     if (status_.ok()) std::abort();
   }
 
@@ -95,9 +95,9 @@ class [[nodiscard]] Result {
 }  // namespace plimsoll
 
 // Hands a failed Status on to the caller; continues when it is ok.
-#define PLIMSOLL_RETURN_IF_ERROR(expression)                         \
-  do {                                                               \
-    if (::plimsoll::Status status_ = (expression); !status_.ok()) {  \
-      return status_;                                                \
-    }                                                                \
+#define PLIMSOLL_RETURN_IF_ERROR(expression)                        \
+  do {                                                              \
+    if (::plimsoll::Status status_ = (expression); !status_.ok()) { \
+      return status_;                                               \
+    }                                                               \
   } while (false)

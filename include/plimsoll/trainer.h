@@ -38,8 +38,8 @@ struct EvaluateRequest {
   std::string data_file;  // empty: the data of the model's job, validation part where there is one
   std::string targets;    // beside a .npy data file
   std::string lengths;
-  std::string memory;     // empty: the job's own
-  int64_t threads = 0;    // 0: the job's own
+  std::string memory;   // empty: the job's own
+  int64_t threads = 0;  // 0: the job's own
 };
 struct EvaluateResult {
   Score score;
@@ -53,9 +53,9 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request);
 struct TensorDifference {
   std::string tensor;
   int64_t elements = 0;
-  double max_abs = 0.0;     // largest absolute difference
-  double relative = 0.0;    // norm of the difference over norm of the reference
-  double allowed = 0.0;     // bound on `relative`
+  double max_abs = 0.0;   // largest absolute difference
+  double relative = 0.0;  // norm of the difference over norm of the reference
+  double allowed = 0.0;   // bound on `relative`
   bool ok = false;
 };
 struct VerifyReport {
@@ -71,7 +71,7 @@ struct LayerSummary {
   std::string description;  // "LSTM(units=128)"
   std::string output;       // "(rows, steps, 128)"
   int64_t parameters = 0;
-  int64_t weight_bytes = 0;         // as stored
+  int64_t weight_bytes = 0;  // as stored
   int64_t tape_bytes_per_row_step = 0;
 };
 struct ModelSummary {
@@ -88,8 +88,8 @@ struct MachineReport {
   int64_t available_bytes = 0;
   int64_t limit_bytes = 0;  // of the container; 0: none
   std::string limit_source;
-  std::string product_backend;    // "libxsmm (AVX2)" or "Highway (AVX2)"
-  std::string pointwise_target;   // Highway's choice
+  std::string product_backend;   // "libxsmm (AVX2)" or "Highway (AVX2)"
+  std::string pointwise_target;  // Highway's choice
   std::vector<std::pair<std::string, std::string>> libraries;
   int64_t peak_bytes = 0;
 };

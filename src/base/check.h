@@ -5,7 +5,8 @@ namespace plimsoll {
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition, const char* message);
 }  // namespace plimsoll
 
-#define PLIMSOLL_CHECK(condition, message)                                                       \
-  do {                                                                                           \
-    if (!(condition)) [[unlikely]] ::plimsoll::CheckFailed(__FILE__, __LINE__, #condition, message); \
+#define PLIMSOLL_CHECK(condition, message)                              \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]]                                      \
+      ::plimsoll::CheckFailed(__FILE__, __LINE__, #condition, message); \
   } while (false)

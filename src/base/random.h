@@ -23,9 +23,9 @@ class RandomSequence {
  public:
   RandomSequence(uint64_t seed, uint64_t object) : key_(seed), object_(object) {}
   uint32_t Word();
-  float Unit() { return UnitFloat(Word()); }        // [0, 1)
-  uint64_t Below(uint64_t bound);                   // [0, bound); the bias is below bound / 2^32
-  float Normal();                                   // mean 0, variance 1 (Box-Muller)
+  float Unit() { return UnitFloat(Word()); }  // [0, 1)
+  uint64_t Below(uint64_t bound);             // [0, bound); the bias is below bound / 2^32
+  float Normal();                             // mean 0, variance 1 (Box-Muller)
 
  private:
   uint64_t key_;

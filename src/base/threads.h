@@ -53,9 +53,9 @@ class ThreadPool {
   std::vector<Worker> workers_;
   Task task_ = nullptr;
   const void* context_ = nullptr;
-  alignas(64) std::atomic<uint32_t> call_{0};     // number of the current Run; odd values never mean anything else
+  alignas(64) std::atomic<uint32_t> call_{0};  // number of the current Run; odd values never mean anything else
   alignas(64) std::atomic<uint32_t> sleepers_{0};
-  alignas(64) std::atomic<int> running_{0};       // workers that have not finished the current Run
+  alignas(64) std::atomic<int> running_{0};  // workers that have not finished the current Run
   std::atomic<bool> stop_{false};
 };
 

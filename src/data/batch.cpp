@@ -65,10 +65,9 @@ Result<RowGroup> Batch::Read(int64_t group) {
 Status Batch::ReadInputs(const RowGroup& group) {
   const int64_t bytes = samples_->shape().width * 4;
   for (int64_t row = 0; row < group.rows; ++row) {
-    PLIMSOLL_RETURN_IF_ERROR(
-        DealRow(group, row, bytes, buffers_.row, buffers_.inputs, [&](int64_t first, int64_t steps, void* out) {
-          return samples_->ReadInputs(group.samples[row], first, steps, out);
-        }));
+    PLIMSOLL_RETURN_IF_ERROR(DealRow(
+        group, row, bytes, buffers_.row, buffers_.inputs,
+        [&](int64_t first, int64_t steps, void* out) { return samples_->ReadInputs(group.samples[row], first, steps, out); }));
   }
   return Status::Ok();
 }
@@ -83,7 +82,8 @@ Status Batch::ReadTargets(const RowGroup& group) {
             return samples_->ReadTargets(group.samples[row], first, steps, out);
           }));
     } else {
-      PLIMSOLL_RETURN_IF_ERROR(samples_->ReadTargets(group.samples[row], 0, 1, static_cast<char*>(buffers_.targets) + row * bytes));
+      PLIMSOLL_RETURN_IF_ERROR(
+          samples_->ReadTargets(group.samples[row], 0, 1, static_cast<char*>(buffers_.targets) + row * bytes));
     }
   }
   return Status::Ok();

@@ -12,13 +12,13 @@ inline constexpr int64_t kGroupRows = 64;
 
 struct RowGroup {
   int64_t rows = 0;
-  int64_t steps = 0;                  // of the longest row
-  const int64_t* samples = nullptr;   // [rows] sample numbers
-  const int32_t* lengths = nullptr;   // [rows] descending
-  const int32_t* ids = nullptr;       // [row-steps], or
-  const float* features = nullptr;    // [row-steps][width]
-  const int32_t* classes = nullptr;   // [row-steps] or [rows], or
-  const float* values = nullptr;      // the same times target width
+  int64_t steps = 0;                 // of the longest row
+  const int64_t* samples = nullptr;  // [rows] sample numbers
+  const int32_t* lengths = nullptr;  // [rows] descending
+  const int32_t* ids = nullptr;      // [row-steps], or
+  const float* features = nullptr;   // [row-steps][width]
+  const int32_t* classes = nullptr;  // [row-steps] or [rows], or
+  const float* values = nullptr;     // the same times target width
 
   // Row-steps before step t.
   int64_t Before(int64_t t) const {

@@ -13,21 +13,21 @@
 namespace plimsoll {
 
 struct SampleShape {
-  bool ids = false;             // inputs are ids (int32), one a step; else features (float)
-  int64_t width = 1;            // features a step; 1 for ids
-  bool target_per_step = false; // one target a step; else one a sample
-  bool target_classes = false;  // targets are class numbers (int32); else values (float)
-  int64_t target_width = 1;     // values a target; 1 for class numbers
-  int64_t vocabulary = 0;       // ids lie in [0, vocabulary); 0: unknown until the data was scanned
-  int64_t classes = 0;          // class numbers lie in [0, classes); 0 where targets are values
+  bool ids = false;              // inputs are ids (int32), one a step; else features (float)
+  int64_t width = 1;             // features a step; 1 for ids
+  bool target_per_step = false;  // one target a step; else one a sample
+  bool target_classes = false;   // targets are class numbers (int32); else values (float)
+  int64_t target_width = 1;      // values a target; 1 for class numbers
+  int64_t vocabulary = 0;        // ids lie in [0, vocabulary); 0: unknown until the data was scanned
+  int64_t classes = 0;           // class numbers lie in [0, classes); 0 where targets are values
 };
 
 class Samples {
  public:
   virtual ~Samples() = default;
   virtual const SampleShape& shape() const = 0;
-  virtual int64_t count() const = 0;                  // at least 1
-  virtual int64_t length(int64_t sample) const = 0;   // time steps, at least 1
+  virtual int64_t count() const = 0;                 // at least 1
+  virtual int64_t length(int64_t sample) const = 0;  // time steps, at least 1
   // Copies the inputs of steps [first, first + steps) of one sample: int32 ids, or float rows of shape().width.
   virtual Status ReadInputs(int64_t sample, int64_t first, int64_t steps, void* out) = 0;
   // Copies targets: with target_per_step those of the steps, else the sample's one target (first 0, steps 1).
@@ -43,7 +43,7 @@ struct SamplesRequest {
   std::string targets;  // .npy beside a .npy source
   std::string lengths;
   Task task = Task::Classify;
-  uint64_t seed = 1;    // for generators
+  uint64_t seed = 1;  // for generators
 };
 Result<std::unique_ptr<Samples>> OpenSamples(const SamplesRequest& request);
 

@@ -42,7 +42,8 @@ Result<std::vector<SafetensorsEntry>> ReadEntries(const std::string& path, const
       entry.shape.push_back(dimension.get<int64_t>());
       if (__builtin_mul_overflow(entry.bytes, entry.shape.back(), &entry.bytes)) return refuse("the shape is too large");
     }
-    const bool numbers = offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() && offsets[1].is_number_unsigned();
+    const bool numbers =
+        offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() && offsets[1].is_number_unsigned();
     if (!numbers) return refuse("wanted two data_offsets");
     const auto begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
     const auto room = static_cast<uint64_t>(size - data);
@@ -53,9 +54,8 @@ Result<std::vector<SafetensorsEntry>> ReadEntries(const std::string& path, const
   }
   std::vector<const SafetensorsEntry*> by_offset;
   for (const SafetensorsEntry& entry : entries) by_offset.push_back(&entry);
-  std::sort(by_offset.begin(), by_offset.end(), [](auto* a, auto* b) {
-    return a->offset != b->offset ? a->offset < b->offset : a->bytes < b->bytes;
-  });
+  std::sort(by_offset.begin(), by_offset.end(),
+            [](auto* a, auto* b) { return a->offset != b->offset ? a->offset < b->offset : a->bytes < b->bytes; });
   int64_t at = data;
   for (const SafetensorsEntry* entry : by_offset) {
     if (entry->offset != at) return Damaged(path, fmt::format("tensor '{}' overlaps another or leaves a hole", entry->name));

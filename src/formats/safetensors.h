@@ -38,8 +38,8 @@ class SafetensorsFile {
   std::vector<SafetensorsEntry> entries_;
 };
 
-// Writes F32 tensors. `fill` provides floats [first, first + count) of a tensor; `buffer` holds them on their way and is cut in two:
-// half for the values, half for the file.
+// Writes F32 tensors. `fill` provides floats [first, first + count) of a tensor; `buffer` holds them on their way and is cut in
+// two: half for the values, half for the file.
 struct SafetensorsTensor {
   std::string name;
   std::vector<int64_t> shape;

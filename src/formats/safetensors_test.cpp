@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -40,14 +39,16 @@ class Safetensors : public testing::Test {
   std::string folder_;
 };
 
-constexpr const char* kGood = R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"b":{"dtype":"F32","shape":[],"data_offsets":[24,28]}})";
+constexpr const char* kGood =
+    R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"b":{"dtype":"F32","shape":[],"data_offsets":[24,28]}})";
 
 TEST_F(Safetensors, WhatIsWrittenIsReadBack) {
   std::vector<std::byte> buffer(64);  // eight floats at a time
   const std::string path = folder_ + "/model.safetensors";
   const Status written = WriteSafetensors(path, {{"one", {5, 7}}, {"two", {3}}}, {{"format", "test"}}, buffer,
                                           [](size_t tensor, int64_t first, int64_t count, float* out) {
-                                            for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(100 * tensor) + static_cast<float>(first + i);
+                                            for (int64_t i = 0; i < count; ++i)
+                                              out[i] = static_cast<float>(100 * tensor) + static_cast<float>(first + i);
                                           });
   ASSERT_TRUE(written.ok()) << written.message();
   const Result<SafetensorsFile> file = SafetensorsFile::Open(path);
@@ -76,13 +77,20 @@ TEST_F(Safetensors, HostileHeadersAreRefusedByName) {
   ExpectRefused(Write(tensor(R"("dtype":"F32","shape":[2],"data_offsets":[0,9])"), 9), "disagree");
   ExpectRefused(Write(tensor(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])"), 8), "outside");
   ExpectRefused(Write(tensor(R"("dtype":"F32","shape":[2],"data_offsets":[0,800])"), 8), "outside");
-  ExpectRefused(Write(tensor(R"("dtype":"F32","shape":[4194305,4194305,211106198978564],"data_offsets":[0,16])"), 16), "dimension");
+  ExpectRefused(Write(tensor(R"("dtype":"F32","shape":[4194305,4194305,211106198978564],"data_offsets":[0,16])"), 16),
+                "dimension");
   ExpectRefused(Write(tensor(R"("dtype":"F32","shape":[1099511627776,1099511627776],"data_offsets":[0,16])"), 16), "too large");
   ExpectRefused(Write(tensor(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])"), 4), "dimension");
   ExpectRefused(Write(tensor(R"("dtype":"I64","shape":[1],"data_offsets":[0,8])"), 8), "F32");
   ExpectRefused(Write(tensor(R"("dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4])"), 4), "8 dimensions");
-  ExpectRefused(Write(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4), "overlaps");
-  ExpectRefused(Write(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8), "twice");
+  ExpectRefused(
+      Write(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+            4),
+      "overlaps");
+  ExpectRefused(
+      Write(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+            8),
+      "twice");
   ExpectRefused(Write("[1]", 0), "JSON object");
   ExpectRefused(Write(std::string(200, '[') + std::string(200, ']'), 0), "JSON object");
   ExpectRefused(WriteRaw(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8) + "{}"), "claims");

@@ -16,8 +16,12 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
   if (!read.ok()) return read.status();
   Job job = std::move(read).value();
   if (!request.data_file.empty()) {
-    job.data = {.train = request.data_file, .targets = request.targets, .lengths = request.lengths, .valid_file = "",
-                .valid_share = 0.0, .vocabulary = job.data.vocabulary};
+    job.data = {.train = request.data_file,
+                .targets = request.targets,
+                .lengths = request.lengths,
+                .valid_file = "",
+                .valid_share = 0.0,
+                .vocabulary = job.data.vocabulary};
   }
   if (!request.memory.empty()) job.memory.budget = request.memory;
   if (request.threads > 0) job.train.threads = request.threads;
@@ -31,9 +35,9 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
   PLIMSOLL_RETURN_IF_ERROR(ReadWeights(folder.value(), ready, **engine));
   (*engine)->step.PrepareWeights();
 
-  const ScoredPart part = ready.valid != nullptr                 ? ScoredPart::ValidationFile
-                          : ready.split->valid_count() > 0       ? ScoredPart::ValidationShare
-                                                                 : ScoredPart::Training;
+  const ScoredPart part = ready.valid != nullptr           ? ScoredPart::ValidationFile
+                          : ready.split->valid_count() > 0 ? ScoredPart::ValidationShare
+                                                           : ScoredPart::Training;
   const int64_t count = part == ScoredPart::ValidationFile    ? ready.valid->count()
                         : part == ScoredPart::ValidationShare ? ready.split->valid_count()
                                                               : ready.samples->count();

@@ -20,9 +20,15 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
     const int64_t now = std::min(batch_size, count - place);
     for (int64_t i = 0; i < now; ++i) {
       switch (part) {
-        case ScoredPart::Training: numbers[i] = setup.split->train(place + i); break;
-        case ScoredPart::ValidationShare: numbers[i] = setup.split->valid(place + i); break;
-        case ScoredPart::ValidationFile: numbers[i] = place + i; break;
+        case ScoredPart::Training:
+          numbers[i] = setup.split->train(place + i);
+          break;
+        case ScoredPart::ValidationShare:
+          numbers[i] = setup.split->valid(place + i);
+          break;
+        case ScoredPart::ValidationFile:
+          numbers[i] = place + i;
+          break;
       }
     }
     batch.Start(numbers, now);

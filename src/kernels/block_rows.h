@@ -14,8 +14,8 @@ namespace plimsoll {
 inline constexpr int kBlockSteps = 16;
 
 struct BlockRows {
-  int steps = 0;                     // at most kBlockSteps
-  int32_t rows[kBlockSteps] = {};    // active rows, never growing
+  int steps = 0;                        // at most kBlockSteps
+  int32_t rows[kBlockSteps] = {};       // active rows, never growing
   int32_t first[kBlockSteps + 1] = {};  // row-steps before each step; first[steps] is their number
   int64_t row_steps() const { return first[steps]; }
 };

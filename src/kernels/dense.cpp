@@ -10,13 +10,15 @@ DenseTiles AddDenseTiles(ProductSet& set, const DenseShape& shape) {
   DenseTiles tiles;
   tiles.set = &set;
   const auto heights = [&](const TileShape& tile) { return set.AddHeights(tile); };
-  tiles.forward = AddColumnTiles({.k = inputs, .lda = kPanelColumns, .ldb = input_stride, .ldc = stride, .add = true}, units, heights);
+  tiles.forward =
+      AddColumnTiles({.k = inputs, .lda = kPanelColumns, .ldb = input_stride, .ldc = stride, .add = true}, units, heights);
   if (shape.input_gradient) {
     const auto input_width = static_cast<int32_t>(ActivationStride(inputs));
     tiles.back = AddColumnTiles({.k = units, .lda = kPanelColumns, .ldb = stride, .ldc = input_width}, inputs, heights);
   }
-  tiles.sum = AddColumnTiles({.n = inputs, .lda = stride, .ldb = input_stride, .ldc = kPanelColumns, .add = true, .transposed = true},
-                             units, [&](const TileShape& tile) { return AddSumTiles(set, tile); });
+  tiles.sum =
+      AddColumnTiles({.n = inputs, .lda = stride, .ldb = input_stride, .ldc = kPanelColumns, .add = true, .transposed = true},
+                     units, [&](const TileShape& tile) { return AddSumTiles(set, tile); });
   return tiles;
 }
 
@@ -44,8 +46,8 @@ void dense_forward(float* out, const float* x, const float* weights, const float
         row += share.begin;
         float* tile_out = out + row * stride + panel * kPanelColumns;
         fill_rows(tile_out, bias + panel * kPanelColumns, n, last ? TailColumns(shape.units) : kPanelColumns, stride);
-        (*tiles.set)[tiles.forward.at(panel, panels) + static_cast<int>(n) - 1](
-            tile_out, x + row * shape.input_stride, weights + panel * shape.inputs * kPanelColumns);
+        (*tiles.set)[tiles.forward.at(panel, panels) + static_cast<int>(n) - 1](tile_out, x + row * shape.input_stride,
+                                                                                weights + panel * shape.inputs * kPanelColumns);
       });
     }
   });

@@ -63,7 +63,12 @@ LstmTiles AddLstmTiles(ProductSet& set, const LstmShape& shape) {
     tiles.back_inputs = AddColumnTiles(back, inputs, heights);
   }
 
-  TileShape sum{.m = kPanelColumns, .n = inputs, .lda = kPanelColumns, .ldb = input_stride, .ldc = kPanelColumns, .add = true,
+  TileShape sum{.m = kPanelColumns,
+                .n = inputs,
+                .lda = kPanelColumns,
+                .ldb = input_stride,
+                .ldc = kPanelColumns,
+                .add = true,
                 .transposed = true};
   tiles.sum_inputs = AddSumTiles(set, sum);
   sum.n = units;
@@ -166,8 +171,7 @@ void lstm_block_backward(float* gates, float* d_h, float* d_c, float* d_x, int64
   pool.Run([&](int part) {
     const Share share = RowShare(block, part, pool.size());
     const int64_t own = share.begin;
-    std::memcpy(cells + own * stride, c_start + own * stride,
-                static_cast<size_t>((share.end - own) * stride) * sizeof(float));
+    std::memcpy(cells + own * stride, c_start + own * stride, static_cast<size_t>((share.end - own) * stride) * sizeof(float));
     for (int step = 0; step < block.steps; ++step) {
       const int64_t n = ActiveIn(block, step, share), at = block.first[step] + own;
       const float* before = step == 0 ? cells : c_of_steps + block.first[step - 1] * stride;
@@ -182,8 +186,9 @@ void lstm_block_backward(float* gates, float* d_h, float* d_c, float* d_x, int64
       const float* before = step == 0 ? cells : c_of_steps + block.first[step - 1] * stride;
       for (int64_t panel = 0; panel < panels; ++panel) {
         const int64_t unit = panel * 8;
-        lstm_cell_backward(gates + (panel * row_steps + at) * kPanelColumns, d_c + own * stride + unit, d_h + own * stride + unit,
-                           d_out + at * stride + unit, c_of_steps + at * stride + unit, before + own * stride + unit, n, stride);
+        lstm_cell_backward(gates + (panel * row_steps + at) * kPanelColumns, d_c + own * stride + unit,
+                           d_h + own * stride + unit, d_out + at * stride + unit, c_of_steps + at * stride + unit,
+                           before + own * stride + unit, n, stride);
       }
       Back(d_h + own * stride, stride, gates, at, n, shape.units, transposed.recurrent, panel_bytes, rows_bytes,
            tiles.back_units, shape, *tiles.set);
@@ -202,16 +207,16 @@ void lstm_block_backward(float* gates, float* d_h, float* d_c, float* d_x, int64
   });
 }
 
-void lstm_block_gradient(LstmWeights d_weights, const float* delta, const float* x, const float* h_before, const BlockRows& block,
-                         const LstmShape& shape, const LstmTiles& tiles, ThreadPool& pool) {
+void lstm_block_gradient(LstmWeights d_weights, const float* delta, const float* x, const float* h_before,
+                         const BlockRows& block, const LstmShape& shape, const LstmTiles& tiles, ThreadPool& pool) {
   const int64_t row_steps = block.row_steps(), stride = shape.stride();
   pool.Run([&](int part) {
     const Share share = ShareOf(shape.panels(), part, pool.size());
     for (int64_t panel = share.begin; panel < share.end; ++panel) {
       const float* panel_delta = delta + panel * row_steps * kPanelColumns;
       add_rows(d_weights.bias + panel * kPanelColumns, panel_delta, row_steps, kPanelColumns, kPanelColumns);
-      SumRows(d_weights.input + panel * shape.inputs * kPanelColumns, panel_delta, kPanelColumns, x, shape.input_stride, row_steps,
-              tiles.sum_inputs, *tiles.set);
+      SumRows(d_weights.input + panel * shape.inputs * kPanelColumns, panel_delta, kPanelColumns, x, shape.input_stride,
+              row_steps, tiles.sum_inputs, *tiles.set);
       // Pairs (h(t-1), delta(t)): the first rows[t] of the rows[t-1] rows before. Where no row stops, the pairs of
       // following steps lie together and go in one stretch.
       float* d_recurrent = d_weights.recurrent + panel * shape.units * kPanelColumns;

@@ -37,10 +37,10 @@ struct LstmShape {
 // The product tiles of one layer, by their numbers in the run's ProductSet.
 struct LstmTiles {
   const ProductSet* set = nullptr;
-  int project = 0, recur = 0;             // heights 1 .. kTileRows
-  ColumnTiles back_units;                 // dh: batch over panels
-  ColumnTiles back_inputs;                // dx
-  int sum_inputs = 0, sum_units = 0;      // weight gradients: 128, 64, 32, 16, 8, 4, 2, 1 rows a call
+  int project = 0, recur = 0;         // heights 1 .. kTileRows
+  ColumnTiles back_units;             // dh: batch over panels
+  ColumnTiles back_inputs;            // dx
+  int sum_inputs = 0, sum_units = 0;  // weight gradients: 128, 64, 32, 16, 8, 4, 2, 1 rows a call
 };
 LstmTiles AddLstmTiles(ProductSet& set, const LstmShape& shape);
 
@@ -74,7 +74,7 @@ void lstm_block_backward(float* gates, float* d_h, float* d_c, float* d_x, int64
 
 // Weight gradients of the block are added: rows in ascending order, one accumulator an element.
 // h_before: h with the rows of the block's start in front, as in forward.
-void lstm_block_gradient(LstmWeights d_weights, const float* delta, const float* x, const float* h_before, const BlockRows& block,
-                         const LstmShape& shape, const LstmTiles& tiles, ThreadPool& pool);
+void lstm_block_gradient(LstmWeights d_weights, const float* delta, const float* x, const float* h_before,
+                         const BlockRows& block, const LstmShape& shape, const LstmTiles& tiles, ThreadPool& pool);
 
 }  // namespace plimsoll

@@ -54,10 +54,14 @@ void ActivationForward(float* y, Activation activation, int64_t rows, int64_t wi
   const auto apply = [&](const auto& function) { ForElements(y, y, rows, width, stride, function); };
   switch (activation) {
     case Activation::Linear:
-    case Activation::Softmax: return;
-    case Activation::Relu: return apply([&](Vector v, Vector) { return hn::Max(hn::Zero(d), v); });
-    case Activation::Tanh: return apply([&](Vector v, Vector) { return Tanh(d, v); });
-    case Activation::Sigmoid: return apply([&](Vector v, Vector) { return Sigmoid(d, v); });
+    case Activation::Softmax:
+      return;
+    case Activation::Relu:
+      return apply([&](Vector v, Vector) { return hn::Max(hn::Zero(d), v); });
+    case Activation::Tanh:
+      return apply([&](Vector v, Vector) { return Tanh(d, v); });
+    case Activation::Sigmoid:
+      return apply([&](Vector v, Vector) { return Sigmoid(d, v); });
   }
 }
 
@@ -67,11 +71,14 @@ void ActivationBackward(float* gradient, const float* y, Activation activation, 
   const auto apply = [&](const auto& function) { ForElements(gradient, y, rows, width, stride, function); };
   switch (activation) {
     case Activation::Linear:
-    case Activation::Softmax: return;
+    case Activation::Softmax:
+      return;
     case Activation::Relu:
       return apply([&](Vector g, Vector v) { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), g); });
-    case Activation::Tanh: return apply([&](Vector g, Vector v) { return hn::Mul(g, hn::NegMulAdd(v, v, one)); });
-    case Activation::Sigmoid: return apply([&](Vector g, Vector v) { return hn::Mul(g, hn::Mul(v, hn::Sub(one, v))); });
+    case Activation::Tanh:
+      return apply([&](Vector g, Vector v) { return hn::Mul(g, hn::NegMulAdd(v, v, one)); });
+    case Activation::Sigmoid:
+      return apply([&](Vector g, Vector v) { return hn::Mul(g, hn::Mul(v, hn::Sub(one, v))); });
   }
 }
 
@@ -105,7 +112,8 @@ void SoftmaxCrossEntropy(float* logits, double* losses, double* hits, const int3
   }
 }
 
-void MeanSquaredError(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width, int64_t stride) {
+void MeanSquaredError(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width,
+                      int64_t stride) {
   const float factor = 2.0f * scale / static_cast<float>(width);
   const int64_t padded = (width + 7) / 8 * 8;
   for (int64_t row = 0; row < rows; ++row) {
@@ -184,7 +192,8 @@ void softmax_cross_entropy(float* logits, double* losses, double* hits, const in
                            int64_t width, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(SoftmaxCrossEntropy)(logits, losses, hits, classes, scale, rows, width, stride);
 }
-void mean_squared_error(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width, int64_t stride) {
+void mean_squared_error(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width,
+                        int64_t stride) {
   HWY_DYNAMIC_DISPATCH(MeanSquaredError)(y, losses, targets, scale, rows, width, stride);
 }
 void adam_update(float* weights, float* first, float* second, const float* gradient, int64_t count, const AdamStep& step) {

@@ -24,7 +24,8 @@ void activation_backward(float* d, const float* y, Activation activation, int64_
 void softmax_cross_entropy(float* logits, double* losses, double* hits, const int32_t* classes, float scale, int64_t rows,
                            int64_t width, int64_t stride);
 // Mean over the width of (y - target)^2. In: y; out: gradient times scale. targets: [row][width] without padding.
-void mean_squared_error(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width, int64_t stride);
+void mean_squared_error(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width,
+                        int64_t stride);
 
 // Keras's Adam. alpha = rate * sqrt(1 - beta_2^t) / (1 - beta_1^t); g is multiplied with gradient_scale first (clipping).
 struct AdamStep {

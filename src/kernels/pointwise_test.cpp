@@ -23,7 +23,8 @@ double LargestUlp(Activation activation, double (*exact)(double)) {
       const double wanted = exact(static_cast<double>(x[i]));
       if (std::abs(wanted) < 1.2e-38) continue;  // the accuracy is stated for normal results
       const auto rounded = static_cast<float>(wanted);
-      const double ulp = static_cast<double>(std::nextafter(std::abs(rounded), INFINITY)) - std::abs(static_cast<double>(rounded));
+      const double ulp =
+          static_cast<double>(std::nextafter(std::abs(rounded), INFINITY)) - std::abs(static_cast<double>(rounded));
       largest = std::max(largest, std::abs(static_cast<double>(y[i]) - wanted) / ulp);
     }
     x.clear();
@@ -79,7 +80,8 @@ TEST(Pointwise, CrossEntropyAgreesWithDoubleAndPaddingHasNoGradient) {
       for (int64_t i = 0; i < width; ++i) sum += std::exp(static_cast<double>(logits[i]) - static_cast<double>(logits[own]));
       EXPECT_NEAR(losses[static_cast<size_t>(row)], std::log(sum), 1e-5);
       for (int64_t i = 0; i < (width + 7) / 8 * 8; ++i) {
-        const double share = i < width ? std::exp(static_cast<double>(logits[i]) - static_cast<double>(logits[own])) / sum : 0.0;
+        const double share =
+            i < width ? std::exp(static_cast<double>(logits[i]) - static_cast<double>(logits[own])) / sum : 0.0;
         const double wanted = 0.25 * (share - (i == static_cast<int64_t>(own) ? 1.0 : 0.0));
         EXPECT_NEAR(d[static_cast<size_t>(row * stride + i)], wanted, 1e-6) << "width " << width << " column " << i;
       }

@@ -19,7 +19,7 @@ inline constexpr int kTileRows = 32;      // most rows of one tile
 struct TileShape {
   int32_t m = 0, n = 0, k = 0;
   int32_t lda = 0, ldb = 0, ldc = 0;
-  bool add = false;         // onto what is there; else overwrite
+  bool add = false;  // onto what is there; else overwrite
   bool transposed = false;
   bool batch = false;
   bool operator==(const TileShape&) const = default;

@@ -30,7 +30,8 @@ Operands RandomOperands(const TileShape& s, int pairs, uint64_t seed) {
 // One fmaf accumulator an element, ascending reduction: what product.h promises.
 std::vector<float> PlainLoops(const TileShape& s, const Operands& in, int pairs) {
   std::vector<float> out = in.out;
-  const size_t rows_of_pair = in.rows.size() / static_cast<size_t>(pairs), panel_of_pair = in.panel.size() / static_cast<size_t>(pairs);
+  const size_t rows_of_pair = in.rows.size() / static_cast<size_t>(pairs),
+               panel_of_pair = in.panel.size() / static_cast<size_t>(pairs);
   for (int n = 0; n < s.n; ++n) {
     for (int m = 0; m < s.m; ++m) {
       float& place = out[static_cast<size_t>(n * s.ldc + m)];
@@ -38,7 +39,8 @@ std::vector<float> PlainLoops(const TileShape& s, const Operands& in, int pairs)
       for (size_t pair = 0; pair < static_cast<size_t>(pairs); ++pair) {
         for (int k = 0; k < s.k; ++k) {
           const auto row = static_cast<size_t>(s.transposed ? k * s.ldb + n : n * s.ldb + k);
-          sum = std::fmaf(in.rows[pair * rows_of_pair + row], in.panel[pair * panel_of_pair + static_cast<size_t>(k * s.lda + m)], sum);
+          sum = std::fmaf(in.rows[pair * rows_of_pair + row],
+                          in.panel[pair * panel_of_pair + static_cast<size_t>(k * s.lda + m)], sum);
         }
       }
       place = sum;
@@ -60,7 +62,8 @@ void ExpectPromisedBits(const TileShape& s, ProductBackend backend, int pairs = 
       panel_bytes.push_back(pair * in.panel.size() / static_cast<size_t>(pairs) * sizeof(float));
       rows_bytes.push_back(pair * in.rows.size() / static_cast<size_t>(pairs) * sizeof(float));
     }
-    set[number].Batch(out.data(), in.rows.data(), in.panel.data(), static_cast<uint64_t>(pairs), panel_bytes.data(), rows_bytes.data());
+    set[number].Batch(out.data(), in.rows.data(), in.panel.data(), static_cast<uint64_t>(pairs), panel_bytes.data(),
+                      rows_bytes.data());
   } else {
     set[number](out.data(), in.rows.data(), in.panel.data());
   }
@@ -85,7 +88,8 @@ TEST_P(Product, NarrowTilesAndTransposedRowsGiveTheSameBits) {
   for (const int m : {8, 16, 24, 32}) {
     for (const int n : {1, 3, 17, 100}) {
       for (const int k : {1, 4, 128}) {
-        ExpectPromisedBits({.m = m, .n = n, .k = k, .lda = 32, .ldb = 112, .ldc = 32, .add = true, .transposed = true}, GetParam());
+        ExpectPromisedBits({.m = m, .n = n, .k = k, .lda = 32, .ldb = 112, .ldc = 32, .add = true, .transposed = true},
+                           GetParam());
       }
     }
   }
@@ -100,7 +104,9 @@ TEST_P(Product, ABatchIsOneLongReduction) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Product, testing::Values(ProductBackend::Generated, ProductBackend::Portable),
-                         [](const auto& backend) { return backend.param == ProductBackend::Generated ? "Generated" : "Portable"; });
+                         [](const auto& backend) {
+                           return backend.param == ProductBackend::Generated ? "Generated" : "Portable";
+                         });
 
 TEST(ProductSet, AFamilyThatIsThereIsShared) {
   ProductSet set;

@@ -23,11 +23,16 @@ void ForRows(ThreadPool& pool, int64_t rows, const Function& function) {
 
 const char* ActivationName(Activation activation) {
   switch (activation) {
-    case Activation::Linear: return "linear";
-    case Activation::Relu: return "relu";
-    case Activation::Tanh: return "tanh";
-    case Activation::Sigmoid: return "sigmoid";
-    case Activation::Softmax: return "softmax";
+    case Activation::Linear:
+      return "linear";
+    case Activation::Relu:
+      return "relu";
+    case Activation::Tanh:
+      return "tanh";
+    case Activation::Sigmoid:
+      return "sigmoid";
+    case Activation::Softmax:
+      return "softmax";
   }
   __builtin_unreachable();
 }
@@ -50,9 +55,16 @@ void Dense::Declare(NeedList& needs) const {
 }
 
 std::vector<WeightTensor> Dense::Weights() const {
-  return {{.name = "weight", .rows = shape_.units, .columns = shape_.inputs, .order = WeightTensor::Order::Panels,
+  return {{.name = "weight",
+           .rows = shape_.units,
+           .columns = shape_.inputs,
+           .order = WeightTensor::Order::Panels,
            .start = WeightStart::GlorotUniform},
-          {.name = "bias", .rows = shape_.units, .columns = 1, .vector = true, .order = WeightTensor::Order::Panels,
+          {.name = "bias",
+           .rows = shape_.units,
+           .columns = 1,
+           .vector = true,
+           .order = WeightTensor::Order::Panels,
            .offset = shape_.weights()}};
 }
 

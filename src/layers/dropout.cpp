@@ -10,7 +10,9 @@ namespace plimsoll {
 
 std::string Dropout::Describe() const { return fmt::format("Dropout(rate={})", config_.rate); }
 
-void Dropout::Forward(const Slice& in, const Slice& out, const OwnerMemory&, const RunContext& run) const { Apply(in, out, run); }
+void Dropout::Forward(const Slice& in, const Slice& out, const OwnerMemory&, const RunContext& run) const {
+  Apply(in, out, run);
+}
 
 void Dropout::Backward(const Slice&, const Slice&, const Slice& d_out, const Slice& d_in, const OwnerMemory&,
                        const RunContext& run) const {

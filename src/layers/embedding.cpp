@@ -17,7 +17,8 @@ void Embedding::Declare(NeedList& needs) const {
 }
 
 std::vector<WeightTensor> Embedding::Weights() const {
-  return {{.name = "weight", .rows = config_.ids, .columns = config_.width, .stride = stride_, .start = WeightStart::SmallUniform}};
+  return {
+      {.name = "weight", .rows = config_.ids, .columns = config_.width, .stride = stride_, .start = WeightStart::SmallUniform}};
 }
 
 void Embedding::Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const {

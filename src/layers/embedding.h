@@ -8,7 +8,7 @@ namespace plimsoll {
 class Embedding final : public Layer {
  public:
   struct Config {
-    int64_t ids = 0;    // in [0, ids)
+    int64_t ids = 0;  // in [0, ids)
     int64_t width = 0;
   };
   explicit Embedding(const Config& config) : config_(config), stride_(ActivationStride(config.width)) {}

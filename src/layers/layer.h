@@ -31,8 +31,8 @@ struct Slice {
   int64_t begin = 0;
   int64_t count = 0;
   float* data = nullptr;
-  int64_t stride = 0;             // floats between rows
-  const int32_t* ids = nullptr;   // the model's input where it is ids; data is null then
+  int64_t stride = 0;            // floats between rows
+  const int32_t* ids = nullptr;  // the model's input where it is ids; data is null then
 };
 
 // What all layers share while a step runs.

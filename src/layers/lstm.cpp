@@ -44,12 +44,24 @@ void Lstm::Declare(NeedList& needs) const {
 
 std::vector<WeightTensor> Lstm::Weights() const {
   const int64_t gates = 4 * shape_.units, recurrent = shape_.input_weights();
-  return {{.name = "weight_ih", .rows = gates, .columns = shape_.inputs, .order = WeightTensor::Order::LstmPanels,
+  return {{.name = "weight_ih",
+           .rows = gates,
+           .columns = shape_.inputs,
+           .order = WeightTensor::Order::LstmPanels,
            .start = WeightStart::GlorotUniform},
-          {.name = "weight_hh", .rows = gates, .columns = shape_.units, .order = WeightTensor::Order::LstmPanels,
-           .offset = recurrent, .start = WeightStart::Orthogonal},
-          {.name = "bias", .rows = gates, .columns = 1, .vector = true, .order = WeightTensor::Order::LstmPanels,
-           .offset = recurrent + shape_.recurrent_weights(), .start = WeightStart::ForgetOne}};
+          {.name = "weight_hh",
+           .rows = gates,
+           .columns = shape_.units,
+           .order = WeightTensor::Order::LstmPanels,
+           .offset = recurrent,
+           .start = WeightStart::Orthogonal},
+          {.name = "bias",
+           .rows = gates,
+           .columns = 1,
+           .vector = true,
+           .order = WeightTensor::Order::LstmPanels,
+           .offset = recurrent + shape_.recurrent_weights(),
+           .start = WeightStart::ForgetOne}};
 }
 
 LstmWeights Lstm::Split(float* weights) const {

@@ -13,9 +13,12 @@ enum Key { Value = kFirstOwnKey, Gradient, Winner, FinalWinner };
 
 const char* PoolingName(PoolingMode mode) {
   switch (mode) {
-    case PoolingMode::Last: return "last";
-    case PoolingMode::Mean: return "mean";
-    case PoolingMode::Max: return "max";
+    case PoolingMode::Last:
+      return "last";
+    case PoolingMode::Mean:
+      return "mean";
+    case PoolingMode::Max:
+      return "max";
   }
   __builtin_unreachable();
 }

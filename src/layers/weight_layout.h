@@ -19,17 +19,19 @@ struct WeightTensor {
   };
   std::string name;  // "weight_ih"
   int64_t rows = 0;
-  int64_t columns = 0;     // 1 for a vector
-  bool vector = false;     // one dimension in files
+  int64_t columns = 0;  // 1 for a vector
+  bool vector = false;  // one dimension in files
   Order order = Order::Rows;
-  int64_t offset = 0;      // floats from the start of the layer's weights
-  int64_t stride = 0;      // Order::Rows
+  int64_t offset = 0;  // floats from the start of the layer's weights
+  int64_t stride = 0;  // Order::Rows
   WeightStart start = WeightStart::Zero;
 
   int64_t Place(int64_t row, int64_t column) const {
     switch (order) {
-      case Order::Rows: return offset + row * stride + column;
-      case Order::Panels: return offset + (row / kPanelColumns * columns + column) * kPanelColumns + row % kPanelColumns;
+      case Order::Rows:
+        return offset + row * stride + column;
+      case Order::Panels:
+        return offset + (row / kPanelColumns * columns + column) * kPanelColumns + row % kPanelColumns;
       case Order::LstmPanels: {
         const int64_t units = rows / 4, gate = row / units, unit = row % units;
         return offset + (unit / 8 * columns + column) * kPanelColumns + gate * 8 + unit % 8;

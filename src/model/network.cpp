@@ -60,8 +60,8 @@ void DeclareBlocks(const Network& network, bool training, NeedList& needs) {
     if (&layer == network.pooling()) continue;
     widest = std::max(widest, RowBytes(layer.width()));
     needs.Scratch(FirstOutput + number, "output of " + network.name(number),
-                  layer.carries_rows() ? NeedUnit::BlockAndRow : NeedUnit::RowStep, RowBytes(layer.width()), StepMoment::Forward,
-                  StepMoment::Backward);
+                  layer.carries_rows() ? NeedUnit::BlockAndRow : NeedUnit::RowStep, RowBytes(layer.width()),
+                  StepMoment::Forward, StepMoment::Backward);
   }
   if (!training || widest == 0) return;
   needs.Scratch(GradientA, "gradient of a block, a", NeedUnit::RowStep, widest, StepMoment::Head, StepMoment::Backward);
@@ -105,6 +105,7 @@ Network::Network(Spec spec) : spec_(std::move(spec)) {
     PLIMSOLL_CHECK(node.inputs.size() == 1 && node.inputs[0] == number - 1, "the graph is a chain so far");
     const bool first = node.inputs[0] == kModelInput;
     const int64_t input_stride = first && !spec_.id_input ? spec_.input_width : ActivationStride(node.in_width);
+    learns_below_.push_back(learns);
     layers_.push_back(MakeLayer(node, number, input_stride, learns));
     learns = learns || !layers_.back()->Weights().empty();
     if (KnowsTime(node.kind)) body_layers_ = number + 1;

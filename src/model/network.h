@@ -1,6 +1,6 @@
 // network: the layers of a Spec, cut into body and head.
-//   Body: everything up to the last layer that knows time (recurrent or pooling). It is one causal stage and runs block by block.
-//   Head: the row-wise layers behind it. They run in slices inside Reverse, together with the loss, and keep nothing.
+//   Body: everything up to the last layer that knows time (recurrent or pooling). It is one causal stage and runs block by
+//   block. Head: the row-wise layers behind it. They run in slices inside Reverse, together with the loss, and keep nothing.
 // All that the network holds is declared here (DeclareNeeds) and bound to planned addresses (NetworkMemory).
 #pragma once
 
@@ -30,6 +30,7 @@ class Network {
   const std::string& name(int number) const { return spec_.nodes[static_cast<size_t>(number)].name; }
   int body_layers() const { return body_layers_; }
   const Pooling* pooling() const { return pooling_; }  // the last body layer, or null: one target a step
+  bool learns_below(int number) const { return learns_below_[static_cast<size_t>(number)]; }  // its input's gradient is wanted
   int64_t parameters() const;
 
   void AddTiles(ProductSet& products);
@@ -37,6 +38,7 @@ class Network {
  private:
   Spec spec_;
   std::vector<std::unique_ptr<Layer>> layers_;
+  std::vector<bool> learns_below_;
   int body_layers_ = 0;
   const Pooling* pooling_ = nullptr;
 };
@@ -45,10 +47,10 @@ class Network {
 enum class NetworkOwner : int { Blocks, Head, Slots, Batch, Optimizer, Files, Count };
 
 // Keys of the owners beside the layers.
-enum BlocksKey : int { GradientA, GradientB, FirstOutput };             // + layer number: output of a body layer
+enum BlocksKey : int { GradientA, GradientB, FirstOutput };                          // + layer number: output of a body layer
 enum HeadKey : int { HeadGradientA, HeadGradientB, Losses, Hits, FirstHeadOutput };  // + layer number
 enum BatchKey : int { SampleNumbers, Lengths, Inputs, Targets, RowBuffer, EpochNumbers };
-enum OptimizerKey : int { PartialSums, FirstMoment };                   // + 2 * layer number, + 1 for the second
+enum OptimizerKey : int { PartialSums, FirstMoment };  // + 2 * layer number, + 1 for the second
 enum FilesKey : int { WriteBuffer };
 inline constexpr int64_t kWriteBufferBytes = 64 * 1024;
 inline constexpr int64_t kSumChunk = 16384;  // floats of one partial sum of squares
@@ -56,8 +58,8 @@ inline constexpr int64_t kSumChunk = 16384;  // floats of one partial sum of squ
 struct NeedOptions {
   int64_t batch_size = 0;
   SampleShape shape;
-  int slots = 0;           // State copies for recompute
-  bool training = true;    // false: evaluation alone, no gradients, moments or tape beyond a block
+  int slots = 0;         // State copies for recompute
+  bool training = true;  // false: evaluation alone, no gradients, moments or tape beyond a block
 };
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options);
 
@@ -76,7 +78,7 @@ class NetworkMemory {
   // The State buffers of forward, for Keep and Restore.
   struct StateBuffer {
     char* state;
-    char* slots;        // its copies, slot after slot of group_rows() rows; null without slots
+    char* slots;  // its copies, slot after slot of group_rows() rows; null without slots
     int64_t row_bytes;
   };
   const std::vector<StateBuffer>& states() const { return states_; }

@@ -32,9 +32,9 @@ inline constexpr int kModelInput = -1;
 
 struct Spec {
   bool id_input = false;
-  int64_t input_width = 1;   // features a step; 1 for ids
-  int64_t vocabulary = 0;    // with id_input
-  std::vector<Node> nodes;   // a node's inputs come before it
+  int64_t input_width = 1;  // features a step; 1 for ids
+  int64_t vocabulary = 0;   // with id_input
+  std::vector<Node> nodes;  // a node's inputs come before it
   bool per_step_targets = false;
   Loss loss = Loss::SparseCategoricalCrossentropy;
   int64_t output_width = 1;  // classes, or values a target

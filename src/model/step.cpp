@@ -23,11 +23,21 @@ void Step::TrainGroup(const RowGroup& group, std::span<const Action> schedule, d
   StartForward(group);
   for (const Action& action : schedule) {
     switch (action.kind) {
-      case Action::Kind::Advance: Forward(group, action.first_block, action.blocks, Tape::None); break;
-      case Action::Kind::Keep: CopyState(group, action.slot, action.first_block, /*keep=*/true); break;
-      case Action::Kind::Restore: CopyState(group, action.slot, action.first_block, /*keep=*/false); break;
-      case Action::Kind::Record: Forward(group, action.first_block, action.blocks, Tape::Keep); break;
-      case Action::Kind::Reverse: Reverse(group, action.first_block, action.blocks); break;
+      case Action::Kind::Advance:
+        Forward(group, action.first_block, action.blocks, Tape::None);
+        break;
+      case Action::Kind::Keep:
+        CopyState(group, action.slot, action.first_block, /*keep=*/true);
+        break;
+      case Action::Kind::Restore:
+        CopyState(group, action.slot, action.first_block, /*keep=*/false);
+        break;
+      case Action::Kind::Record:
+        Forward(group, action.first_block, action.blocks, Tape::Keep);
+        break;
+      case Action::Kind::Reverse:
+        Reverse(group, action.first_block, action.blocks);
+        break;
     }
   }
 }
@@ -59,19 +69,16 @@ void Step::Reverse(const RowGroup& group, int64_t first_block, int64_t blocks) {
       in = out;
     }
 
+    const int top = network_.body_layers() - 1;
     int key = GradientA;
-    if (network_.pooling() == nullptr) {
-      const Slice d_top = network_.body_layers() == 0 ? Slice{} : GradientOf(key, block, network_.layer(network_.body_layers() - 1).width());
-      Head(group, block, group.Before(block.first_step), in, d_top);
-    }
-    Slice d_out = {};
-    for (int layer = network_.body_layers() - 1; layer >= 0; --layer) {
-      const bool pooled = &network_.layer(layer) == network_.pooling();
-      if (!pooled) d_out = GradientOf(key, block, network_.layer(layer).width());
+    if (network_.pooling() == nullptr) Head(group, block, group.Before(block.first_step), in, GradientOf(key, block, top));
+    Slice d_out = GradientOf(key, block, top);
+    for (int layer = top; layer >= 0 && d_out.data != nullptr; --layer) {
+      if (&network_.layer(layer) != network_.pooling()) key = key == GradientA ? GradientB : GradientA;
       const Slice below = layer == 0 ? InputOf(group, block) : OutputOf(layer - 1, block);
-      if (!pooled) key = key == GradientA ? GradientB : GradientA;
-      const Slice d_in = layer == 0 ? Slice{.block = &block} : GradientOf(key, block, network_.layer(layer - 1).width());
+      const Slice d_in = GradientOf(key, block, layer - 1);
       network_.layer(layer).Backward(below, OutputOf(layer, block), d_out, d_in, memory_.layer(layer), run_);
+      d_out = d_in;
     }
   }
 }
@@ -179,7 +186,7 @@ void Step::StartReverse(const RowGroup& group) {
   const int64_t stride = ActivationStride(pooling->width());
   const Slice pooled{.block = &block, .count = group.rows, .data = pooling->Pooled(memory), .stride = stride};
   Slice gradient = pooled;
-  gradient.data = run_.training ? pooling->PooledGradient(memory) : nullptr;
+  gradient.data = run_.training && network_.learns_below(network_.body_layers()) ? pooling->PooledGradient(memory) : nullptr;
   Head(group, block, 0, pooled, gradient);
 }
 
@@ -250,11 +257,14 @@ Slice Step::OutputOf(int layer, const Block& block) const {
   return slice;
 }
 
-Slice Step::GradientOf(int key, const Block& block, int64_t width) const {
-  return {.block = &block,
-          .count = block.rows.row_steps(),
-          .data = memory_.owner(NetworkOwner::Blocks).F32(key),
-          .stride = ActivationStride(width)};
+// The gradient of a body layer's output; no data where no layer up to it learns. Pooling's own lies in its State and is
+// only asked whether it is there.
+Slice Step::GradientOf(int key, const Block& block, int layer) const {
+  Slice slice{.block = &block, .count = block.rows.row_steps()};
+  if (layer < 0 || !network_.learns_below(layer + 1)) return slice;
+  slice.data = memory_.owner(NetworkOwner::Blocks).F32(key);
+  slice.stride = ActivationStride(network_.layer(layer).width());
+  return slice;
 }
 
 void Step::SetPosition(const RowGroup& group, int64_t block) {

@@ -54,7 +54,7 @@ class Step {
   Block PooledBlock(const RowGroup& group) const;
   Slice InputOf(const RowGroup& group, const Block& block) const;
   Slice OutputOf(int layer, const Block& block) const;
-  Slice GradientOf(int key, const Block& block, int64_t width) const;
+  Slice GradientOf(int key, const Block& block, int layer) const;
   void SetPosition(const RowGroup& group, int64_t block);
 
   const Network& network_;

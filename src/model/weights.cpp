@@ -16,8 +16,8 @@ double Dot(const float* a, const float* b, int64_t count) {  // count: a multipl
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Orthonormal rows, as Keras makes a recurrent kernel of [units, 4 units]: row u of it are the weights from unit u to all gates,
-// which is column u of our canonical [4 units, units]. Gram-Schmidt on random rows; they are a quarter of what the space
+// Orthonormal rows, as Keras makes a recurrent kernel of [units, 4 units]: row u of it are the weights from unit u to all
+// gates, which is column u of our canonical [4 units, units]. Gram-Schmidt on random rows; they are a quarter of what the space
 // holds, so one pass is exact to rounding. work: [units][4 units].
 void MakeOrthogonal(float* packed, float* work, const WeightTensor& tensor, uint64_t seed, uint64_t number) {
   const int64_t units = tensor.columns, gates = tensor.rows;
@@ -46,10 +46,14 @@ void Initialise(float* packed, float* work, const WeightTensor& tensor, uint64_t
     }
   };
   switch (tensor.start) {
-    case WeightStart::Zero: return;
-    case WeightStart::GlorotUniform: return uniform(std::sqrt(6.0 / static_cast<double>(tensor.rows + tensor.columns)));
-    case WeightStart::SmallUniform: return uniform(0.05);
-    case WeightStart::Orthogonal: return MakeOrthogonal(packed, work, tensor, seed, number);
+    case WeightStart::Zero:
+      return;
+    case WeightStart::GlorotUniform:
+      return uniform(std::sqrt(6.0 / static_cast<double>(tensor.rows + tensor.columns)));
+    case WeightStart::SmallUniform:
+      return uniform(0.05);
+    case WeightStart::Orthogonal:
+      return MakeOrthogonal(packed, work, tensor, seed, number);
     case WeightStart::ForgetOne: {
       const int64_t units = tensor.rows / 4;
       for (int64_t unit = 0; unit < units; ++unit) packed[tensor.Place(units + unit, 0)] = 1.0f;

@@ -11,7 +11,7 @@ namespace plimsoll {
 
 // One canonical tensor of a network and where it lies.
 struct WeightPlace {
-  std::string name;    // "lstm.weight_ih"
+  std::string name;  // "lstm.weight_ih"
   int layer = 0;
   WeightTensor tensor;
 

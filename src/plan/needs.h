@@ -50,9 +50,7 @@ class NeedList {
     needs_.back().in_slots = true;
   }
   // Carried backward in time.
-  void StateGradient(int key, std::string name, int64_t bytes) {
-    Add(key, std::move(name), Life::State, NeedUnit::Row, bytes);
-  }
+  void StateGradient(int key, std::string name, int64_t bytes) { Add(key, std::move(name), Life::State, NeedUnit::Row, bytes); }
   void Tape(int key, std::string name, NeedUnit unit, int64_t bytes) { Add(key, std::move(name), Life::Tape, unit, bytes); }
   void Data(int key, std::string name, NeedUnit unit, int64_t bytes) { Add(key, std::move(name), Life::Data, unit, bytes); }
   void Scratch(int key, std::string name, NeedUnit unit, int64_t bytes, StepMoment first, StepMoment last) {
@@ -71,7 +69,7 @@ struct Extent {
   int64_t rows = 0;
   int64_t group_row_steps = 0;
   int64_t block_row_steps = 0;
-  int64_t kept_row_steps = 0;    // of the blocks whose Tape is in memory together
+  int64_t kept_row_steps = 0;  // of the blocks whose Tape is in memory together
   int64_t kept_border_rows = 0;
   int64_t slice_rows = 0;
 };

@@ -12,8 +12,10 @@ namespace {
 std::vector<PlannedBuffer> RandomBuffers(RandomSequence& random, int count) {
   std::vector<PlannedBuffer> buffers;
   for (int i = 0; i < count; ++i) {
-    const int first = static_cast<int>(random.Below(7)), last = first + static_cast<int>(random.Below(static_cast<uint64_t>(7 - first)));
-    buffers.push_back({.owner = "o", .name = "b", .bytes = static_cast<int64_t>(random.Below(5000)), .first = first, .last = last});
+    const int first = static_cast<int>(random.Below(7)),
+              last = first + static_cast<int>(random.Below(static_cast<uint64_t>(7 - first)));
+    buffers.push_back(
+        {.owner = "o", .name = "b", .bytes = static_cast<int64_t>(random.Below(5000)), .first = first, .last = last});
   }
   return buffers;
 }
@@ -23,7 +25,8 @@ std::optional<std::pair<size_t, size_t>> FirstClash(const std::vector<PlannedBuf
   for (size_t a = 0; a < placed.size(); ++a) {
     for (size_t b = a + 1; b < placed.size(); ++b) {
       const bool same_time = placed[a].first <= placed[b].last && placed[b].first <= placed[a].last;
-      const bool same_place = placed[a].offset < placed[b].offset + placed[b].bytes && placed[b].offset < placed[a].offset + placed[a].bytes;
+      const bool same_place =
+          placed[a].offset < placed[b].offset + placed[b].bytes && placed[b].offset < placed[a].offset + placed[a].bytes;
       if (same_time && same_place && placed[a].bytes > 0 && placed[b].bytes > 0) return std::pair(a, b);
     }
   }
@@ -44,12 +47,14 @@ TEST(Placement, BuffersInUseInTheSameMomentNeverShareAByte) {
 }
 
 TEST(Placement, AClashIsNoticedByTheCheck) {  // negative control of the test above
-  std::vector<PlannedBuffer> buffers = {{.bytes = 64, .offset = 0, .first = 0, .last = 3}, {.bytes = 64, .offset = 63, .first = 3, .last = 3}};
+  std::vector<PlannedBuffer> buffers = {{.bytes = 64, .offset = 0, .first = 0, .last = 3},
+                                        {.bytes = 64, .offset = 63, .first = 3, .last = 3}};
   EXPECT_NE(FirstClash(buffers), std::nullopt);
 }
 
 TEST(Placement, BytesOfADeadBufferAreReused) {
-  std::vector<PlannedBuffer> buffers = {{.bytes = 128, .first = 0, .last = 1}, {.bytes = 64, .first = 1, .last = 2}, {.bytes = 64, .first = 2, .last = 2}};
+  std::vector<PlannedBuffer> buffers = {
+      {.bytes = 128, .first = 0, .last = 1}, {.bytes = 64, .first = 1, .last = 2}, {.bytes = 64, .first = 2, .last = 2}};
   EXPECT_EQ(PlaceBuffers(buffers, {}), 192);
   EXPECT_EQ(buffers[2].offset, 0);
 }

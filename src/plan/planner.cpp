@@ -17,13 +17,20 @@ constexpr int64_t kSlackBytes = 256 * kKiB;
 // The sum that a person is shown a buffer under.
 std::string OwnerLine(const PlannedBuffer& buffer) {
   switch (buffer.life) {
-    case Life::Param: return "weights";
-    case Life::Grad: return "gradient";
-    case Life::Moment: return "optimizer";
-    case Life::State: return "state";
-    case Life::Tape: return "tape";
-    case Life::Scratch: return "workspace";
-    case Life::Data: return "data";
+    case Life::Param:
+      return "weights";
+    case Life::Grad:
+      return "gradient";
+    case Life::Moment:
+      return "optimizer";
+    case Life::State:
+      return "state";
+    case Life::Tape:
+      return "tape";
+    case Life::Scratch:
+      return "workspace";
+    case Life::Data:
+      return "data";
   }
   PLIMSOLL_CHECK(false, "unknown life");
 }
@@ -117,9 +124,10 @@ Status SettleBudget(Plan& plan, int64_t base_bytes, int64_t budget_bytes) {
   const auto largest = std::max_element(plan.buffers.begin(), plan.buffers.end(),
                                         [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
   return Status::OverBudget(
-      {.message = fmt::format("no plan fits {}; the smallest budget that works is {} ({} bytes); largest buffer: {} of {} with {}",
-                              PrettyBytes(budget_bytes), PrettyBytes(plan.min_bytes), plan.min_bytes, largest->name,
-                              largest->owner, PrettyBytes(largest->bytes)),
+      {.message =
+           fmt::format("no plan fits {}; the smallest budget that works is {} ({} bytes); largest buffer: {} of {} with {}",
+                       PrettyBytes(budget_bytes), PrettyBytes(plan.min_bytes), plan.min_bytes, largest->name, largest->owner,
+                       PrettyBytes(largest->bytes)),
        .hint = fmt::format("state --memory {} or more, or lower train.batch_size", plan.min_bytes),
        .min_bytes = plan.min_bytes});
 }

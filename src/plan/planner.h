@@ -25,7 +25,7 @@ struct PlanInput {
   std::vector<int64_t> worst_lengths;  // of the worst row group, descending
   int64_t block_steps = 16;
   int64_t slice_rows = 0;
-  std::vector<std::string> layers;     // names, for the report
+  std::vector<std::string> layers;  // names, for the report
   PlacementRules placement;
 };
 

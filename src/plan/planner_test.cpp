@@ -15,7 +15,10 @@ PlanInput MadeUpInput() {
   layer.Scratch(5, "cells", NeedUnit::BlockAndRow, 40, StepMoment::Backward, StepMoment::Backward);
   batch.Data(0, "features", NeedUnit::RowStep, 8);
   batch.Scratch(1, "write buffer", NeedUnit::Whole, 3000, StepMoment::Save, StepMoment::Save);
-  return {.owners = {{"lstm", layer.needs()}, {"batch", batch.needs()}}, .worst_lengths = {40, 17, 16, 1}, .slice_rows = 4, .layers = {"lstm"}};
+  return {.owners = {{"lstm", layer.needs()}, {"batch", batch.needs()}},
+          .worst_lengths = {40, 17, 16, 1},
+          .slice_rows = 4,
+          .layers = {"lstm"}};
 }
 
 TEST(Planner, UnitsAreCountedByTheWorstRowGroup) {

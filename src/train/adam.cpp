@@ -45,15 +45,17 @@ Status Adam::Update(int64_t update) {
     if (!memory_.layer(layer).Has(kGradient)) continue;
     const double sum = SquareSum(layer);
     if (!std::isfinite(sum)) {
-      return Status::Diverged(fmt::format("the gradient of layer '{}' is not finite at update {}", network_.name(layer), update),
-                              "lower train.learning_rate or set train.clip_norm (1.0 is usual)");
+      return Status::Diverged(
+          fmt::format("the gradient of layer '{}' is not finite at update {}", network_.name(layer), update),
+          "lower train.learning_rate or set train.clip_norm (1.0 is usual)");
     }
     squares += sum;
   }
   const double norm = std::sqrt(squares);
   const bool clip = options_.clip_norm > 0.0 && norm > options_.clip_norm;
   const auto power = static_cast<double>(update);
-  const double alpha = options_.learning_rate * std::sqrt(1.0 - std::pow(options_.beta_2, power)) / (1.0 - std::pow(options_.beta_1, power));
+  const double alpha =
+      options_.learning_rate * std::sqrt(1.0 - std::pow(options_.beta_2, power)) / (1.0 - std::pow(options_.beta_1, power));
   const AdamStep step{.alpha = static_cast<float>(alpha),
                       .beta_1 = static_cast<float>(options_.beta_1),
                       .beta_2 = static_cast<float>(options_.beta_2),

@@ -27,7 +27,8 @@ Result<Budget> ResolveBudget(const std::string& text, const MemoryFacts& machine
       return Budget{reachable, fmt::format("memory {} is {}, but only {} can be had; that counts", text, PrettyBytes(bytes),
                                            PrettyBytes(reachable))};
     }
-    case MemoryAmount::Kind::Bytes: break;
+    case MemoryAmount::Kind::Bytes:
+      break;
   }
   const int64_t stated = amount.value().bytes;
   if (stated <= reachable) return Budget{stated, ""};

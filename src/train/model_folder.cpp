@@ -36,14 +36,14 @@ Status WriteModel(const std::string& folder, const Setup& setup, const Engine& e
   std::vector<SafetensorsTensor> tensors;
   for (const WeightPlace& place : places) tensors.push_back({place.name, place.shape()});
   char* buffer = engine.memory.owner(NetworkOwner::Files).Bytes(WriteBuffer);
-  PLIMSOLL_RETURN_IF_ERROR(WriteSafetensors(
-      folder + kWeightsFile, tensors,
-      {{"format", "plimsoll"}, {"lstm_gates", "i,f,g,o"}, {"lstm_blocks", "rows"}, {"two_biases", "false"}},
-      {reinterpret_cast<std::byte*>(buffer), static_cast<size_t>(kWriteBufferBytes)},
-      [&](size_t tensor, int64_t first, int64_t count, float* out) {
-        const WeightPlace& place = places[tensor];
-        GatherWeights(out, engine.memory.layer(place.layer).F32(kWeights), place.tensor, first, count);
-      }));
+  PLIMSOLL_RETURN_IF_ERROR(
+      WriteSafetensors(folder + kWeightsFile, tensors,
+                       {{"format", "plimsoll"}, {"lstm_gates", "i,f,g,o"}, {"lstm_blocks", "rows"}, {"two_biases", "false"}},
+                       {reinterpret_cast<std::byte*>(buffer), static_cast<size_t>(kWriteBufferBytes)},
+                       [&](size_t tensor, int64_t first, int64_t count, float* out) {
+                         const WeightPlace& place = places[tensor];
+                         GatherWeights(out, engine.memory.layer(place.layer).F32(kWeights), place.tensor, first, count);
+                       }));
   Result<FileWriter> job = FileWriter::Create(folder + kJobFile);
   if (!job.ok()) return job.status();
   PLIMSOLL_RETURN_IF_ERROR(job->Write(JobAsToml(setup.job)));

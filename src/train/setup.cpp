@@ -17,7 +17,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kBaseStep = 256 * kKiB;      // the base is rounded up, so that two runs name the same minimum
+constexpr int64_t kBaseStep = 256 * kKiB;  // the base is rounded up, so that two runs name the same minimum
 constexpr int64_t kStackBytes = 256 * kKiB;
 
 void MakeAbsolute(std::string& path) {
@@ -83,7 +83,8 @@ std::vector<int64_t> WorstLengths(const Samples& samples, const Samples* more, i
 }
 
 Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options) {
-  if (job.data.train.empty()) return Status::Usage("data.train: no data was named", "give a file (.npz, .npy) or generate:adding");
+  if (job.data.train.empty())
+    return Status::Usage("data.train: no data was named", "give a file (.npz, .npy) or generate:adding");
   Result<std::unique_ptr<Samples>> samples = OpenSamples({.source = job.data.train,
                                                           .targets = job.data.targets,
                                                           .lengths = job.data.lengths,
@@ -108,18 +109,20 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
 
   SampleShape shape = setup->samples->shape();
   if (shape.width * 4 > kRowBufferBytes || shape.target_width * 4 > kRowBufferBytes) {
-    return Status::Usage(fmt::format("{}: {} values a step, more than {}", job.data.train, std::max(shape.width, shape.target_width),
-                                     kRowBufferBytes / 4));
+    return Status::Usage(fmt::format("{}: {} values a step, more than {}", job.data.train,
+                                     std::max(shape.width, shape.target_width), kRowBufferBytes / 4));
   }
   if (setup->valid != nullptr) {
     shape.vocabulary = std::max(shape.vocabulary, setup->valid->shape().vocabulary);
     shape.classes = std::max(shape.classes, setup->valid->shape().classes);
   }
-  setup->split = std::make_unique<Split>(setup->samples->count(), job.data.valid_share, SeedFor(job.train.seed, RandomUse::Split));
+  setup->split =
+      std::make_unique<Split>(setup->samples->count(), job.data.valid_share, SeedFor(job.train.seed, RandomUse::Split));
   if (setup->split->train_count() == 0 || (job.data.valid_share > 0.0 && setup->split->valid_count() == 0)) {
-    return Status::Usage(fmt::format("data.valid = {}: {} samples leave {} for training and {} for validation", job.data.valid_share,
-                                     setup->samples->count(), setup->split->train_count(), setup->split->valid_count()),
-                         "use more samples or another share");
+    return Status::Usage(
+        fmt::format("data.valid = {}: {} samples leave {} for training and {} for validation", job.data.valid_share,
+                    setup->samples->count(), setup->split->train_count(), setup->split->valid_count()),
+        "use more samples or another share");
   }
 
   Result<Spec> spec = MakeSpec(job, shape);
@@ -177,7 +180,8 @@ BatchBuffers Engine::batch_buffers() const {
 void Engine::CheckGuards(const Plan& plan) const {
   if constexpr (kGuardBytes == 0) return;
   for (const PlannedBuffer& buffer : plan.buffers) {
-    PLIMSOLL_CHECK(arena.GuardIntact(buffer.offset + buffer.bytes), (buffer.owner + ": " + buffer.name + " was written beyond its end").c_str());
+    PLIMSOLL_CHECK(arena.GuardIntact(buffer.offset + buffer.bytes),
+                   (buffer.owner + ": " + buffer.name + " was written beyond its end").c_str());
   }
 }
 

@@ -1,6 +1,6 @@
 // setup: everything a job needs before its first step, in the one order that makes the budget hold:
-//   open data -> spec -> layers -> threads -> product tiles -> needs and buffers -> program pages in memory -> measure the process
-//   base -> compare with the budget -> map and populate the arena. After it nothing allocates.
+//   open data -> spec -> layers -> threads -> product tiles -> needs and buffers -> program pages in memory -> measure the
+//   process base -> compare with the budget -> map and populate the arena. After it nothing allocates.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@
 namespace plimsoll {
 
 struct SetupOptions {
-  bool training = true;   // false: evaluation alone
+  bool training = true;  // false: evaluation alone
   int slots = 0;
   ProductBackend backend = ProductBackend::Generated;
   Observer* observer = nullptr;
@@ -29,10 +29,10 @@ struct SetupOptions {
 
 // A job, planned. Made by SetUp; Open gives it memory.
 struct Setup {
-  Job job;                            // resolved: widths, absolute paths
+  Job job;  // resolved: widths, absolute paths
   std::unique_ptr<Samples> samples;
-  std::unique_ptr<Samples> valid;     // null: none, or a share of `samples`
-  std::unique_ptr<Split> split;       // of `samples`
+  std::unique_ptr<Samples> valid;  // null: none, or a share of `samples`
+  std::unique_ptr<Split> split;    // of `samples`
   std::unique_ptr<Network> network;
   std::unique_ptr<ProductSet> products;
   std::unique_ptr<ThreadPool> pool;

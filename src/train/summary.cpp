@@ -26,9 +26,10 @@ Result<ModelSummary> Summarize(const Job& job) {
   for (int number = 0; number < network.layers(); ++number) {
     const Layer& layer = network.layer(number);
     const Node& node = network.spec().nodes[static_cast<size_t>(number)];
-    LayerSummary line{.name = node.name,
-                      .description = layer.Describe(),
-                      .output = node.per_step ? fmt::format("(rows, steps, {})", node.width) : fmt::format("(rows, {})", node.width)};
+    LayerSummary line{
+        .name = node.name,
+        .description = layer.Describe(),
+        .output = node.per_step ? fmt::format("(rows, steps, {})", node.width) : fmt::format("(rows, {})", node.width)};
     for (const WeightTensor& tensor : layer.Weights()) line.parameters += tensor.rows * tensor.columns;
     NeedList needs;
     layer.Declare(needs);

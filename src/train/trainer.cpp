@@ -20,18 +20,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kScoredTrainingSamples = 1024;   // without validation data
-constexpr int64_t kPeakTolerance = 256 * kKiB;     // the kernel's counters run behind by some pages
+constexpr int64_t kScoredTrainingSamples = 1024;  // without validation data
+constexpr int64_t kPeakTolerance = 256 * kKiB;    // the kernel's counters run behind by some pages
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 class Run {
  public:
   Run(Setup& setup, Engine& engine, Observer* observer)
-      : setup_(setup),
-        engine_(engine),
-        observer_(observer),
-        update_(setup, engine) {}
+      : setup_(setup), engine_(engine), observer_(observer), update_(setup, engine) {}
 
   Status Start() { return update_.Start(); }
   Status Epochs(RunResult& result);
@@ -50,7 +47,8 @@ class Run {
 
 Result<Score> Run::ScoreNow() {
   if (setup_.valid != nullptr) return ScoreSamples(setup_, engine_, ScoredPart::ValidationFile, setup_.valid->count());
-  if (setup_.split->valid_count() > 0) return ScoreSamples(setup_, engine_, ScoredPart::ValidationShare, setup_.split->valid_count());
+  if (setup_.split->valid_count() > 0)
+    return ScoreSamples(setup_, engine_, ScoredPart::ValidationShare, setup_.split->valid_count());
   return ScoreSamples(setup_, engine_, ScoredPart::Training, std::min(kScoredTrainingSamples, setup_.split->train_count()));
 }
 

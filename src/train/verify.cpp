@@ -1,6 +1,6 @@
 // verify: one training step of the user's own job under its plan, against plain loops in double precision, and against itself
-//   with another number of threads, another schedule and the portable products, bit for bit. Outside the budget: the reference holds
-//   everything.
+//   with another number of threads, another schedule and the portable products, bit for bit. Outside the budget: the reference
+//   holds everything.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +54,9 @@ class Collector final : public OutputSink {
 std::vector<Action> TwoSegmentSchedule(int64_t blocks) {
   const int64_t half = blocks / 2;
   using Kind = Action::Kind;
-  if (half == 0) return {{.kind = Kind::Record, .first_block = 0, .blocks = blocks}, {.kind = Kind::Reverse, .first_block = 0, .blocks = blocks}};
+  if (half == 0)
+    return {{.kind = Kind::Record, .first_block = 0, .blocks = blocks},
+            {.kind = Kind::Reverse, .first_block = 0, .blocks = blocks}};
   return {{.kind = Kind::Keep, .first_block = 0, .slot = 0},
           {.kind = Kind::Advance, .first_block = 0, .blocks = half},
           {.kind = Kind::Record, .first_block = half, .blocks = blocks - half},
@@ -117,7 +119,8 @@ Result<ReferenceResult<T>> RunReference(Setup& setup, const std::vector<int64_t>
     sample.steps = setup.samples->length(number);
     const auto steps = static_cast<size_t>(sample.steps);
     const size_t items = spec.per_step_targets ? steps : 1;
-    std::vector<float> values(std::max(steps * static_cast<size_t>(spec.input_width), items * static_cast<size_t>(spec.output_width)));
+    std::vector<float> values(
+        std::max(steps * static_cast<size_t>(spec.input_width), items * static_cast<size_t>(spec.output_width)));
     if (spec.id_input) {
       sample.ids.resize(steps);
       PLIMSOLL_RETURN_IF_ERROR(setup.samples->ReadInputs(number, 0, sample.steps, sample.ids.data()));
@@ -134,7 +137,8 @@ Result<ReferenceResult<T>> RunReference(Setup& setup, const std::vector<int64_t>
     }
     batch.push_back(std::move(sample));
   }
-  return ReferenceStep<T>(spec, tensors, batch, {.on = true, .seed = SeedFor(setup.job.train.seed, RandomUse::Dropout), .update = 1});
+  return ReferenceStep<T>(spec, tensors, batch,
+                          {.on = true, .seed = SeedFor(setup.job.train.seed, RandomUse::Dropout), .update = 1});
 }
 
 // Norm of (got - wanted) over the norm of wanted.
@@ -196,8 +200,8 @@ Result<VerifyReport> Verify(const Job& job) {
     const int64_t steps = setup.samples->length(number);
     if (report.row_steps + steps > kMostRowSteps) {
       if (numbers.empty()) {
-        return Status::Usage(fmt::format("verify: a sequence of {} steps is more than the {} that the reference takes", steps,
-                                         kMostRowSteps));
+        return Status::Usage(
+            fmt::format("verify: a sequence of {} steps is more than the {} that the reference takes", steps, kMostRowSteps));
       }
       break;
     }

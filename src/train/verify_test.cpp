@@ -51,9 +51,10 @@ TEST_P(Grid, FeaturesWithATargetAtEveryStepAgreeWithDouble) {
 TEST_P(Grid, StackedLayersOverIdsAgreeWithDouble) {
   for (const int64_t rows : {1, 7, 33, 65}) {
     const std::string source = fmt::format("generate:parity?steps=20&samples={}&min_steps=1&per_step=false", rows);
-    ExpectVerified(MakeJob(Task::Classify, source,
-                           {EmbeddingOptions{.input_dim = 2, .output_dim = 5}, Units(GetParam()), Units(9), DenseOptions{}}, rows),
-                   fmt::format("{} units, {} rows", GetParam(), rows));
+    ExpectVerified(
+        MakeJob(Task::Classify, source,
+                {EmbeddingOptions{.input_dim = 2, .output_dim = 5}, Units(GetParam()), Units(9), DenseOptions{}}, rows),
+        fmt::format("{} units, {} rows", GetParam(), rows));
   }
 }
 

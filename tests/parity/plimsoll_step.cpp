@@ -1,7 +1,7 @@
 // plimsoll_step JOB.toml MODELDIR OUT.safetensors STEPS
-//   Runs STEPS updates on the job's data in file order, from MODELDIR's weights, and writes what the parity tests compare with Keras
-//   and PyTorch: loss [STEPS] (each before its update), outputs of the first batch before any update (sample after sample),
-//   grad.NAME of the first batch, weights.NAME after the last update.
+//   Runs STEPS updates on the job's data in file order, from MODELDIR's weights, and writes what the parity tests compare with
+//   Keras and PyTorch: loss [STEPS] (each before its update), outputs of the first batch before any update (sample after
+//   sample), grad.NAME of the first batch, weights.NAME after the last update.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,8 @@ class Outputs final : public OutputSink {
     }
   }
   Tensor Sorted() {
-    std::sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return std::pair(a.sample, a.step) < std::pair(b.sample, b.step); });
+    std::sort(rows_.begin(), rows_.end(),
+              [](const Row& a, const Row& b) { return std::pair(a.sample, a.step) < std::pair(b.sample, b.step); });
     Tensor tensor{"outputs", {static_cast<int64_t>(rows_.size()), spec_.output_width}, {}};
     for (const Row& row : rows_) tensor.values.insert(tensor.values.end(), row.values.begin(), row.values.end());
     return tensor;
