@@ -166,6 +166,17 @@ TEST_F(ReadJobTest, PathsAreRelativeToTheFileAndOverridesToTheWorkingDirectory) 
   EXPECT_EQ(job->init_from, "");
 }
 
+TEST_F(ReadJobTest, TextMayBeInAnyLanguage) {
+  Result<Job> job = Read(
+      "\xEF\xBB\xBF# ключ\n[data]\ntrain = \"/d/é \\\"ü\\\" 数.npz\" # é\ntargets = '/d/é\\'\nlengths = \"\"\"/d/\\\né\"\"\"\n",
+      {{"data.valid", "é.npz"}});
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  EXPECT_EQ(job->data.train, "/d/é \"ü\" 数.npz");
+  EXPECT_EQ(job->data.targets, "/d/é\\");
+  EXPECT_EQ(job->data.lengths, "/d/é");
+  EXPECT_EQ(job->data.valid_file, "é.npz");
+}
+
 TEST_F(ReadJobTest, AGeneratorIsNotAPath) {
   Result<Job> job = Read("[data]\ntrain = \"generate:adding?steps=200&samples=10000\"\n");
   ASSERT_TRUE(job.ok());
@@ -332,6 +343,10 @@ TEST_F(ReadJobTest, SaysWhatIsWrongAndWhere) {
       {"[ # train\nepochs = 5\n", {"job.toml:1:", "not TOML"}},
       {"[train]\nepochs = [}5\n", {"job.toml:2:", "not TOML"}},
       {"task.\n", {"job.toml:", "not TOML"}},
+      {"# é \"\ntask = é\n", {"job.toml:2:8: not TOML: a character beyond ASCII"}},
+      {"[data]\ntrain = 'a\\'\nclé = 5\n", {"job.toml:3:3: not TOML: a character beyond ASCII"}},
+      {"é = 1", {"job.toml:1:1: not TOML: a character beyond ASCII"}},
+      {"task = \"re\né = 1", {"job.toml:", "not TOML"}},
       {"[train]\nepochs = 5\nepochs = 6\n", {"job.toml:3:", "not TOML"}},
       {"[train]\nseed = 9223372036854775808\n", {"job.toml:2:", "not TOML"}},
       {"\x01\x02\xff\xfe", {"job.toml:1:", "not TOML"}},

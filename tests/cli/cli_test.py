@@ -148,7 +148,7 @@ class Usage(CliTest):
         for word in ["", "-", "--", "---", "--=", "--.", "--.=", "=", "--x=", "\x1b[31m", "é", "-1", "a" * 100_000]:
             for words in [[word], ["train", word], ["train", "--epochs", word], ["plan", "--train.epochs", word], ["evaluate", word]]:
                 done = subprocess.run([PROGRAM, *words], cwd=self.folder, capture_output=True, timeout=60)
-                self.assertIn(done.returncode, (2, 3), words)
+                self.assertIn(done.returncode, (2, 3), [w[:40] for w in words])
 
 
 class Config(CliTest):
