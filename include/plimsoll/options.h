@@ -25,6 +25,8 @@ struct DataOptions {
   std::string targets;       // .npy of y, beside a .npy train file
   std::string lengths;       // .npy of lengths, beside a .npy train file
   std::string valid_file;    // the same forms as `train`; empty: none
+  std::string valid_targets;
+  std::string valid_lengths;
   double valid_share = 0.0;  // share of `train` kept for validation, chosen by a stable hash of the sample number
   int64_t vocabulary = 0;    // ids lie in [0, vocabulary); 0: the first Embedding's input_dim
 };
@@ -35,7 +37,7 @@ struct EmbeddingOptions {
 };
 struct LSTMOptions {
   int64_t units = 128;
-  std::optional<bool> return_sequences;  // unset: as the next layer and the targets need it
+  std::optional<bool> return_sequences = std::nullopt;  // unset: as the next layer and the targets need it
 };
 struct PoolingOptions {
   PoolingMode mode = PoolingMode::Last;

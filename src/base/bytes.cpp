@@ -104,6 +104,13 @@ std::string PrettyBytes(int64_t bytes) {
   return fmt::format("{}{} {}", bytes < 0 ? "-" : "", number, kNames[unit]);
 }
 
+std::string PrettyBytesUp(int64_t bytes) {
+  for (int64_t unit = 1'000; unit <= 1'000'000'000'000; unit *= 1'000) {
+    if (bytes < 1'000 * unit && bytes >= unit) return PrettyBytes(RoundUp(bytes, unit / 10));
+  }
+  return PrettyBytes(bytes);
+}
+
 Result<MemoryAmount> ParseMemory(std::string_view text) {
   const std::string_view trimmed = Trimmed(text);
   if (trimmed.empty()) return Refused(text, "nothing is given");

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "plimsoll/status.h"
+#include "plimsoll/text.h"  // PrettyBytes
 
 namespace plimsoll {
 
@@ -14,7 +15,8 @@ inline constexpr int64_t kMiB = 1024 * 1024;
 
 constexpr int64_t RoundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
-std::string PrettyBytes(int64_t bytes);  // "188.4 MB", "9.2 kB"
+// Rounded up to what is printed: a user who types the number gets a budget that works.
+std::string PrettyBytesUp(int64_t bytes);
 
 // A budget as the user writes it.
 struct MemoryAmount {

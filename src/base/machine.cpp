@@ -61,15 +61,16 @@ CpuFacts ReadCpuFacts() {
   CpuFacts facts;
   __builtin_cpu_init();
   const std::pair<const char*, bool> features[] = {
-      {"sse4.2", __builtin_cpu_supports("sse4.2") != 0},   {"avx2", __builtin_cpu_supports("avx2") != 0},
-      {"fma", __builtin_cpu_supports("fma") != 0},         {"f16c", __builtin_cpu_supports("f16c") != 0},
+      {"sse4.2", __builtin_cpu_supports("sse4.2") != 0},
+      {"avx2", __builtin_cpu_supports("avx2") != 0},
+      {"fma", __builtin_cpu_supports("fma") != 0},
       {"avx512f", __builtin_cpu_supports("avx512f") != 0},
   };
   for (const auto& [name, present] : features) {
     if (present) facts.features.emplace_back(name);
   }
   facts.avx2_fma = features[1].second && features[2].second;
-  facts.avx512 = features[4].second;
+  facts.avx512 = features[3].second;
   cpu_set_t set;
   facts.cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
   std::ifstream info("/proc/cpuinfo");

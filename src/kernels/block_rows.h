@@ -13,6 +13,11 @@ namespace plimsoll {
 // gradients are added depends on it.
 inline constexpr int kBlockSteps = 16;
 
+constexpr int64_t BlocksOf(int64_t steps) { return (steps + kBlockSteps - 1) / kBlockSteps; }
+
+// A width in whole vectors of eight floats.
+constexpr int64_t WholeVectors(int64_t width) { return (width + 7) / 8 * 8; }
+
 struct BlockRows {
   int steps = 0;                        // at most kBlockSteps
   int32_t rows[kBlockSteps] = {};       // active rows, never growing
@@ -47,7 +52,7 @@ inline int64_t ActiveIn(const BlockRows& block, int step, const Share& share) {
 // Floats between two rows of activations of a width: whole vectors, and never a multiple of 2 KiB, whose rows would
 // compete for the same few lines of the first cache.
 constexpr int64_t ActivationStride(int64_t width) {
-  const int64_t whole = (width + 7) / 8 * 8;
+  const int64_t whole = WholeVectors(width);
   return whole % 512 == 0 ? whole + 16 : whole;
 }
 

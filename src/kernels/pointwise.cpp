@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/block_rows.h"
 #include "kernels/math-inl.h"
 #include "kernels/pointwise.h"
 
@@ -86,7 +87,7 @@ void SoftmaxCrossEntropy(float* logits, double* losses, double* hits, const int3
                          int64_t width, int64_t stride) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t padded = (width + 7) / 8 * 8;
+  const int64_t padded = WholeVectors(width);
   for (int64_t row = 0; row < rows; ++row) {
     float* x = logits + row * stride;
     for (int64_t at = width; at < padded; ++at) x[at] = -std::numeric_limits<float>::infinity();
@@ -115,7 +116,7 @@ void SoftmaxCrossEntropy(float* logits, double* losses, double* hits, const int3
 void MeanSquaredError(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width,
                       int64_t stride) {
   const float factor = 2.0f * scale / static_cast<float>(width);
-  const int64_t padded = (width + 7) / 8 * 8;
+  const int64_t padded = WholeVectors(width);
   for (int64_t row = 0; row < rows; ++row) {
     float* value = y + row * stride;
     double sum = 0.0;

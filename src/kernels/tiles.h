@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/block_rows.h"
 #include "kernels/product.h"
 
 namespace plimsoll {
@@ -12,7 +13,7 @@ inline constexpr int kSumRows = 128;  // most rows of one weight-gradient call; 
 // Columns of the last tile of 32, in whole vectors.
 constexpr int32_t TailColumns(int64_t width) {
   const int64_t tail = width % kPanelColumns;
-  return static_cast<int32_t>(tail == 0 ? kPanelColumns : (tail + 7) / 8 * 8);
+  return static_cast<int32_t>(tail == 0 ? kPanelColumns : WholeVectors(tail));
 }
 
 // Two families of tiles for the columns [0, width) of an output: of 32 columns, and of the last ones. Where all columns are

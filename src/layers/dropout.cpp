@@ -30,7 +30,7 @@ void Dropout::Apply(const Slice& from, const Slice& to, const RunContext& run) c
     for (int64_t item = share.begin; item < share.end; ++item) {
       const float* source = from.data + item * from.stride;
       float* target = to.data + item * to.stride;
-      for (int64_t unit = config_.width; unit < (config_.width + 7) / 8 * 8; ++unit) target[unit] = 0.0f;
+      for (int64_t unit = config_.width; unit < WholeVectors(config_.width); ++unit) target[unit] = 0.0f;
       if (!active) {
         std::memcpy(target, source, static_cast<size_t>(config_.width) * sizeof(float));
         continue;

@@ -36,7 +36,7 @@ void Embedding::Backward(const Slice& in, const Slice& out, const Slice& d_out, 
   // Threads own columns, so that the rows of one id are added in one fixed order.
   float* gradient = memory.F32(kGradient);
   run.pool->Run([&](int part) {
-    const Share columns = ShareOf((config_.width + 7) / 8 * 8, part, run.pool->size(), 8);
+    const Share columns = ShareOf(WholeVectors(config_.width), part, run.pool->size(), 8);
     if (columns.end == columns.begin) return;
     for (int64_t row = 0; row < out.count; ++row) {
       add_rows(gradient + in.ids[row] * stride_ + columns.begin, d_out.data + row * d_out.stride + columns.begin, 1,

@@ -94,7 +94,7 @@ void Pooling::Backward(const Slice& in, const Slice&, const Slice&, const Slice&
   const Block& block = *in.block;
   const float* gradient = memory.F32(Gradient);
   const int32_t* winner = config_.mode == PoolingMode::Max ? memory.I32(FinalWinner) : nullptr;
-  const int64_t padded = (config_.width + 7) / 8 * 8;
+  const int64_t padded = WholeVectors(config_.width);
   run.pool->Run([&](int part) {
     const Share share = RowShare(block.rows, part, run.pool->size());
     for (int step = 0; step < block.rows.steps; ++step) {

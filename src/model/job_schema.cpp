@@ -33,7 +33,7 @@ struct WholeRange {
   int64_t max = 0;
 };
 constexpr int64_t kMostIds = 2147483647;  // ids are int32
-constexpr int64_t kMostUnits = 1'000'000;
+constexpr int64_t kMostUnits = 65536;
 
 struct NumberRange {
   double min = 0.0;
@@ -288,6 +288,8 @@ std::vector<Field<DataOptions>> DataFields() {
       Path("train", &DataOptions::train, "a .npz or .npy file, or generate:NAME?key=value"),
       Path("targets", &DataOptions::targets, ".npy of y, beside a .npy train file"),
       Path("lengths", &DataOptions::lengths, ".npy of lengths, beside a .npy train file"),
+      Path("valid_targets", &DataOptions::valid_targets, ".npy of y, beside a .npy validation file"),
+      Path("valid_lengths", &DataOptions::valid_lengths, ".npy of lengths, beside a .npy validation file"),
       ValidField(),
       Whole("vocabulary", &DataOptions::vocabulary, kIds, "ids lie below it; 0: the first Embedding's input_dim",
             {"vocab_size"}),
@@ -309,7 +311,7 @@ std::vector<Field<TrainOptions>> TrainFields() {
              {"global_clipnorm", "max_grad_norm", "max_norm"}),
       Flag("shuffle", &T::shuffle, "a new order each epoch"),
       SeedField(),
-      Whole("threads", &T::threads, {0, 1024}, "0: all cores"),
+      Whole("threads", &T::threads, {0, 256}, "0: all cores"),
   };
 }
 
@@ -331,7 +333,7 @@ std::vector<Field<PoolingOptions>> PoolingFields() {
 }
 std::vector<Field<DenseOptions>> DenseFields() {
   return {
-      Whole("units", &DenseOptions::units, {0, kMostIds}, "width of the output; 0: what the task asks for", {"out_features"}),
+      Whole("units", &DenseOptions::units, {0, kMostUnits}, "width of the output; 0: what the task asks for", {"out_features"}),
       OneOf("activation", &DenseOptions::activation, kActivations, "linear, relu, tanh, sigmoid or softmax"),
   };
 }

@@ -18,6 +18,8 @@
 
 #include "base/check.h"
 
+#include "layers/dense.h"  // ActivationName
+
 namespace plimsoll {
 namespace {
 
@@ -35,22 +37,6 @@ std::string LowerCaseName(const LayerKind& kind) {
   for (char& letter : name)
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   return name;
-}
-
-const char* ActivationName(Activation activation) {
-  switch (activation) {
-    case Activation::Linear:
-      return "linear";
-    case Activation::Relu:
-      return "relu";
-    case Activation::Tanh:
-      return "tanh";
-    case Activation::Sigmoid:
-      return "sigmoid";
-    case Activation::Softmax:
-      return "softmax";
-  }
-  return "unknown";
 }
 
 class SpecBuilder {

@@ -155,7 +155,7 @@ void Step::EvaluateGroup(const RowGroup& group, StepSums& sums) {
   scale_ = 0.0f;
   sums_ = &sums;
   StartForward(group);
-  const int64_t blocks = (group.steps + kBlockSteps - 1) / kBlockSteps;
+  const int64_t blocks = BlocksOf(group.steps);
   for (int64_t number = 0; number < blocks; ++number) {
     Forward(group, number, 1, Tape::None);
     if (network_.pooling() != nullptr) continue;
@@ -272,7 +272,7 @@ void Step::SetPosition(const RowGroup& group, int64_t block) {
   if (block == segment_start_) return;
   memory_.position.row_steps = group.Before(block * kBlockSteps) - group.Before(segment_start_ * kBlockSteps);
   for (int64_t row = 0; row < group.rows; ++row) {
-    const int64_t started = (group.lengths[row] + kBlockSteps - 1) / kBlockSteps;  // blocks in which the row is active
+    const int64_t started = BlocksOf(group.lengths[row]);  // blocks in which the row is active
     memory_.position.border_rows += std::max<int64_t>(0, std::min(block, started) - segment_start_);
   }
 }

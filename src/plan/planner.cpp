@@ -126,7 +126,7 @@ Status SettleBudget(Plan& plan, int64_t base_bytes, int64_t budget_bytes) {
   return Status::OverBudget(
       {.message =
            fmt::format("no plan fits {}; the smallest budget that works is {} ({} bytes); largest buffer: {} of {} with {}",
-                       PrettyBytes(budget_bytes), PrettyBytes(plan.min_bytes), plan.min_bytes, largest->name, largest->owner,
+                       PrettyBytes(budget_bytes), PrettyBytesUp(plan.min_bytes), plan.min_bytes, largest->name, largest->owner,
                        PrettyBytes(largest->bytes)),
        .hint = fmt::format("state --memory {} or more, or lower train.batch_size", plan.min_bytes),
        .min_bytes = plan.min_bytes});

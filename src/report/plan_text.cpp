@@ -18,14 +18,6 @@ constexpr size_t kOwnersInText = 6;
 constexpr int kBarCells = 24;
 constexpr const char* kIndent = "       ";  // below "plan   "
 
-// Rounded up to what is printed: a user who types the number gets a budget that works.
-std::string PrettyBytesUp(int64_t bytes) {
-  for (int64_t unit = 1'000; unit <= 1'000'000'000'000; unit *= 1'000) {
-    if (bytes < 1'000 * unit && bytes >= unit) return PrettyBytes(RoundUp(bytes, unit / 10));
-  }
-  return PrettyBytes(bytes);
-}
-
 // Backward costs about two forwards, so a repeated forward adds a third to the time of its step.
 int ExtraTimePercent(const Plan& plan) { return static_cast<int>((plan.recompute_factor - 1.0) / 3.0 * 100.0 + 0.5); }
 

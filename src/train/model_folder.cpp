@@ -22,7 +22,8 @@ std::string ShapeText(const std::vector<int64_t>& shape) { return fmt::format("[
 
 Result<std::string> FindModelFolder(const std::string& path) {
   for (const std::string& folder : {path, path + "/model"}) {
-    if (std::filesystem::exists(folder + kWeightsFile)) return folder;
+    std::error_code ignored;  // a name that cannot be looked up holds no model
+    if (std::filesystem::exists(folder + kWeightsFile, ignored)) return folder;
   }
   return Status::Data(fmt::format("{}: no model here; wanted {} or model{}", path, kWeightsFile + 1, kWeightsFile),
                       "name a run folder that finished, or a model folder");

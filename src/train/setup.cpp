@@ -26,7 +26,8 @@ void MakeAbsolute(std::string& path) {
 
 // Fills in what the spec has decided, so that the job says it: a trained model is read back with other data.
 void Resolve(Job& job, const Spec& spec) {
-  for (std::string* path : {&job.data.train, &job.data.targets, &job.data.lengths, &job.data.valid_file, &job.init_from}) {
+  for (std::string* path : {&job.data.train, &job.data.targets, &job.data.lengths, &job.data.valid_file,
+                            &job.data.valid_targets, &job.data.valid_lengths, &job.init_from}) {
     MakeAbsolute(*path);
   }
   if (spec.id_input) job.data.vocabulary = spec.vocabulary;
@@ -41,8 +42,11 @@ void Resolve(Job& job, const Spec& spec) {
 }
 
 Result<std::unique_ptr<Samples>> OpenValidation(const Job& job, const SampleShape& train) {
-  Result<std::unique_ptr<Samples>> opened =
-      OpenSamples({.source = job.data.valid_file, .targets = "", .lengths = "", .task = job.task, .seed = job.train.seed + 1});
+  Result<std::unique_ptr<Samples>> opened = OpenSamples({.source = job.data.valid_file,
+                                                         .targets = job.data.valid_targets,
+                                                         .lengths = job.data.valid_lengths,
+                                                         .task = job.task,
+                                                         .seed = job.train.seed + 1});
   if (!opened.ok()) return opened.status();
   const SampleShape& shape = (*opened)->shape();
   if (shape.ids != train.ids || shape.width != train.width || shape.target_per_step != train.target_per_step ||
@@ -159,7 +163,8 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   const Result<Budget> budget = ResolveBudget(job.memory.budget, ReadMemoryFacts(), resident);
   if (!budget.ok()) return budget.status();
   if (!budget.value().note.empty() && options.observer != nullptr) options.observer->Message(budget.value().note);
-  PLIMSOLL_RETURN_IF_ERROR(SettleBudget(setup->plan, RoundUp(resident, kBaseStep), budget.value().bytes));
+  const Status fits = SettleBudget(setup->plan, RoundUp(resident, kBaseStep), budget.value().bytes);
+  if (!fits.ok() && options.must_fit) return fits;
   return setup;
 }
 

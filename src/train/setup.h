@@ -22,6 +22,7 @@ namespace plimsoll {
 
 struct SetupOptions {
   bool training = true;  // false: evaluation alone
+  bool must_fit = true;  // false: a plan over the budget is a result too
   int slots = 0;
   ProductBackend backend = ProductBackend::Generated;
   Observer* observer = nullptr;

@@ -13,15 +13,9 @@
 namespace plimsoll {
 
 Result<ModelSummary> Summarize(const Job& job) {
-  Result<std::unique_ptr<Samples>> samples = OpenSamples({.source = job.data.train,
-                                                          .targets = job.data.targets,
-                                                          .lengths = job.data.lengths,
-                                                          .task = job.task,
-                                                          .seed = job.train.seed});
-  if (!samples.ok()) return samples.status();
-  Result<Spec> spec = MakeSpec(job, (*samples)->shape());
-  if (!spec.ok()) return spec.status();
-  const Network network(std::move(spec).value());
+  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false});
+  if (!setup.ok()) return setup.status();
+  const Network& network = *(*setup)->network;
   ModelSummary summary;
   for (int number = 0; number < network.layers(); ++number) {
     const Layer& layer = network.layer(number);

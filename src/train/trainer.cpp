@@ -156,7 +156,7 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
 }
 
 Result<Plan> MakePlan(const Job& job) {
-  Result<std::unique_ptr<Setup>> setup = SetUp(job, {});
+  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false});
   if (!setup.ok()) return setup.status();
   return (*setup)->plan;
 }

@@ -35,7 +35,7 @@ Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums) 
   for (int64_t group = 0; group < batch_.groups(); ++group) {
     const Result<RowGroup> rows = batch_.Read(group);
     if (!rows.ok()) return rows.status();
-    const auto schedule = FullStorageSchedule((rows.value().steps + kBlockSteps - 1) / kBlockSteps);
+    const auto schedule = FullStorageSchedule(BlocksOf(rows.value().steps));
     engine_.step.TrainGroup(rows.value(), schedule, 1.0 / static_cast<double>(batch_.items()), own);
   }
   if (!std::isfinite(own.loss)) {

@@ -84,7 +84,7 @@ Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, bool two_segme
   for (int64_t group = 0; group < batch.groups(); ++group) {
     const Result<RowGroup> rows = batch.Read(group);
     if (!rows.ok()) return rows.status();
-    const int64_t blocks = (rows.value().steps + kBlockSteps - 1) / kBlockSteps;
+    const int64_t blocks = BlocksOf(rows.value().steps);
     const double scale = 1.0 / static_cast<double>(batch.items());
     if (two_segments) {
       engine.step.TrainGroup(rows.value(), TwoSegmentSchedule(blocks), scale, sums);
