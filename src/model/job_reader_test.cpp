@@ -331,7 +331,7 @@ TEST_F(ReadJobTest, SaysWhatIsWrongAndWhere) {
       {"[train]\nepsilon = 0.0\n", {"train.epsilon: wanted a number above 0 and at most 1, got 0.0"}},
       {"[data]\nvalid = 1.5\n", {"data.valid: wanted a number at least 0 and below 1, or a file, got 1.5"}},
       {"[[model.layers]]\ntype = \"LSTM\"\nunits = 0\n",
-       {"model.layers[0].units: wanted a whole number from 1 to 1000000, got 0"}},
+       {"model.layers[0].units: wanted a whole number from 1 to 65536, got 0"}},
       {"[memory]\nbudget = \"12 parsecs\"\n",
        {"job.toml:2: memory.budget: memory \"12 parsecs\": the unit is unknown; wanted bytes"}},
       {"[memory]\nbudget = 0\n", {"memory.budget: memory \"0\""}},

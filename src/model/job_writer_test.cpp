@@ -64,7 +64,7 @@ class RandomJobs {
     job.data.vocabulary = Int(0, 2147483647);
     const int64_t layers = Int(0, 6);
     for (int64_t i = 0; i < layers; ++i) job.layers.push_back({.name = Coin() ? "" : Words(), .kind = Kind()});
-    job.train = {.batch_size = Int(1, 1'000'000),
+    job.train = {.batch_size = Int(1, 65536),
                  .epochs = Int(1, 1'000'000'000),
                  .max_steps = Int(0, 1'000'000'000'000),
                  .learning_rate = Tiny(),
@@ -96,13 +96,13 @@ class RandomJobs {
   LayerKind Kind() {
     switch (random_.Below(5)) {
       case 0:
-        return EmbeddingOptions{.input_dim = Int(0, 2147483647), .output_dim = Int(1, 1'000'000)};
+        return EmbeddingOptions{.input_dim = Int(0, 2147483647), .output_dim = Int(1, 65536)};
       case 1:
-        return LSTMOptions{.units = Int(1, 1'000'000), .return_sequences = Coin() ? std::nullopt : std::optional(Coin())};
+        return LSTMOptions{.units = Int(1, 65536), .return_sequences = Coin() ? std::nullopt : std::optional(Coin())};
       case 2:
         return PoolingOptions{.mode = static_cast<PoolingMode>(random_.Below(3))};
       case 3:
-        return DenseOptions{.units = Int(0, 2147483647), .activation = static_cast<Activation>(random_.Below(5))};
+        return DenseOptions{.units = Int(0, 65536), .activation = static_cast<Activation>(random_.Below(5))};
       default:
         return DropoutOptions{.rate = random_.Unit()};
     }

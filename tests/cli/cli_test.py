@@ -292,4 +292,6 @@ if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit("usage: cli_test.py PROGRAM [unittest arguments]")
     PROGRAM = os.path.abspath(sys.argv.pop(1))
+    if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]):
+        sys.argv.pop(1)  # the build folder, which every scripted test is given
     unittest.main(verbosity=2)

@@ -2,7 +2,8 @@
 //   in:    ALLOC_COUNT_OUT   file that gets one JSON line at exit (appended); unset: nothing is written
 //          ALLOC_COUNT_LEAK  "1": one extra malloc at each read, write and look at the clock, as a program would
 //                            make that allocates in every epoch; the control of flat_memory_test.py
-//   out:   {"malloc": n, ..., "vm_hwm_bytes": n}
+//   out:   {"malloc": n, ..., "vm_hwm_bytes": n, "marks": n, "between": {"malloc": n, ...}}
+//          A mark is a write that begins with "Epoch "; between counts the calls from the first mark to the last.
 //   sees:  calls through the dynamic linker, from any thread. What the C library maps for its own heap, and raw system
 //          calls, are not seen here: strace counts those.
 // The C library may allocate while dlsym looks for the real functions. Such calls, and those before the first look-up,
@@ -29,6 +30,8 @@ enum { MALLOC, CALLOC, REALLOC, ALIGNED_ALLOC, POSIX_MEMALIGN, MEMALIGN, FREE, M
 static const char* const kNames[KINDS] = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign",
                                           "free",   "mmap",   "munmap",  "mremap",        "brk",            "sbrk"};
 static atomic_long counts[KINDS];
+static long at_first_mark[KINDS], at_last_mark[KINDS];
+static long marks;
 static void count(int kind) { atomic_fetch_add_explicit(&counts[kind], 1, memory_order_relaxed); }
 
 static struct {
@@ -200,8 +203,17 @@ ssize_t pread(int file, void* out, size_t bytes, off_t offset) {
 }
 ssize_t pread64(int file, void* out, size_t bytes, off_t offset) { return pread(file, out, bytes, offset); }
 
+static void mark(void) {
+  for (int kind = 0; kind < KINDS; ++kind) {
+    at_last_mark[kind] = atomic_load(&counts[kind]);
+    if (marks == 0) at_first_mark[kind] = at_last_mark[kind];
+  }
+  ++marks;
+}
+
 ssize_t write(int file, const void* from, size_t bytes) {
   if (!known()) return syscall(SYS_write, file, from, bytes);
+  if (bytes >= 6 && memcmp(from, "Epoch ", 6) == 0) mark();
   maybe_leak();
   return real.write(file, from, bytes);
 }
@@ -227,12 +239,17 @@ static long peak_bytes(void) {
 __attribute__((destructor)) static void finish(void) {
   const char* path = getenv("ALLOC_COUNT_OUT");
   if (!path) return;
-  char line[1024];
+  char line[2048];
   int used = 0;
   for (int kind = 0; kind < KINDS; ++kind) {
     used += snprintf(line + used, sizeof line - (size_t)used, "%s\"%s\": %ld", kind ? ", " : "{", kNames[kind], atomic_load(&counts[kind]));
   }
-  used += snprintf(line + used, sizeof line - (size_t)used, ", \"vm_hwm_bytes\": %ld}\n", peak_bytes());
+  used += snprintf(line + used, sizeof line - (size_t)used, ", \"vm_hwm_bytes\": %ld, \"marks\": %ld, \"between\": ", peak_bytes(), marks);
+  for (int kind = 0; kind < KINDS; ++kind) {
+    used += snprintf(line + used, sizeof line - (size_t)used, "%s\"%s\": %ld", kind ? ", " : "{", kNames[kind],
+                     at_last_mark[kind] - at_first_mark[kind]);
+  }
+  used += snprintf(line + used, sizeof line - (size_t)used, "}}\n");
   const int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND, 0644);
   if (file < 0 || syscall(SYS_write, file, line, used) != used) _exit(97);  // counts that are lost must not look like none
   syscall(SYS_close, file);
