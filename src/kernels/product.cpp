@@ -29,14 +29,15 @@ bool AgreesWithPlainLoops(const Tile& tile, const TileShape& s) {
   for (size_t i = 0; i < panel.size(); ++i) panel[i] = static_cast<float>(static_cast<int>(i * 5 % 19) - 9) / 7.0f;
   for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(i % 5);
   std::vector<float> wanted = out;
-  for (int n = 0; n < s.n; ++n) {
-    for (int m = 0; m < s.m; ++m) {
-      float sum = s.add ? wanted[static_cast<size_t>(n * s.ldc + m)] : 0.0f;
-      for (int k = 0; k < s.k; ++k) {
-        sum = std::fmaf(rows[static_cast<size_t>(s.transposed ? k * s.ldb + n : n * s.ldb + k)],
-                        panel[static_cast<size_t>(k * s.lda + m)], sum);
+  for (int64_t n = 0; n < s.n; ++n) {
+    for (int64_t m = 0; m < s.m; ++m) {
+      float& place = wanted[static_cast<size_t>(n * s.ldc + m)];
+      float sum = s.add ? place : 0.0f;
+      for (int64_t k = 0; k < s.k; ++k) {
+        const int64_t row = s.transposed ? k * s.ldb + n : n * s.ldb + k;
+        sum = std::fmaf(rows[static_cast<size_t>(row)], panel[static_cast<size_t>(k * s.lda + m)], sum);
       }
-      wanted[static_cast<size_t>(n * s.ldc + m)] = sum;
+      place = sum;
     }
   }
   if (s.batch) {

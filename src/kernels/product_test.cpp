@@ -1,8 +1,10 @@
 #include "kernels/product.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -116,6 +118,27 @@ TEST(ProductSet, AFamilyThatIsThereIsShared) {
   other.k = 17;
   EXPECT_NE(set.AddHeights(other), first);
   EXPECT_EQ(set.AddHeights(shape), first);
+}
+
+// A hardened container refuses memory that was written to become executable. The child process asks for that refusal.
+TEST(ProductSetDeathTest, WhereExecutableMemoryIsRefusedThePortableTilesCompute) {
+  constexpr int kSetMdwe = 65, kRefuseExecGain = 1;  // PR_SET_MDWE of Linux 6.3; older headers lack the names
+  constexpr int kPortable = 0, kGenerated = 1, kUnsupported = 2;
+  const auto child = [&] {
+    if (prctl(kSetMdwe, kRefuseExecGain, 0, 0, 0) != 0) std::_Exit(kUnsupported);
+    ProductSet set;
+    const TileShape s{.m = 32, .n = 3, .k = 5, .lda = 32, .ldb = 5, .ldc = 32};
+    set.AddNew(s);
+    set.Compile(ProductBackend::Generated);
+    const Operands in = RandomOperands(s, 1, 1);
+    std::vector<float> out = in.out;
+    set[0](out.data(), in.rows.data(), in.panel.data());
+    const std::vector<float> wanted = PlainLoops(s, in, 1);
+    const bool right = std::memcmp(out.data(), wanted.data(), out.size() * sizeof(float)) == 0;
+    std::_Exit(right && set.backend() == ProductBackend::Portable ? kPortable : kGenerated);
+  };
+  if (prctl(/*PR_GET_MDWE=*/66, 0, 0, 0, 0) < 0) GTEST_SKIP() << "degraded: this kernel cannot refuse executable memory";
+  EXPECT_EXIT(child(), testing::ExitedWithCode(kPortable), "");
 }
 
 TEST(ProductSet, TheBitComparisonNoticesAnotherOrderOfSums) {  // negative control of the tests above

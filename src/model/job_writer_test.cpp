@@ -28,7 +28,8 @@ bool Same(const LayerOptions& a, const LayerOptions& b) {
 }
 bool Same(const DataOptions& a, const DataOptions& b) {
   return a.train == b.train && a.targets == b.targets && a.lengths == b.lengths && a.valid_file == b.valid_file &&
-         a.valid_share == b.valid_share && a.vocabulary == b.vocabulary;
+         a.valid_targets == b.valid_targets && a.valid_lengths == b.valid_lengths && a.valid_share == b.valid_share &&
+         a.vocabulary == b.vocabulary;
 }
 bool Same(const TrainOptions& a, const TrainOptions& b) {
   return a.batch_size == b.batch_size && a.epochs == b.epochs && a.max_steps == b.max_steps && a.optimizer == b.optimizer &&
@@ -56,6 +57,8 @@ class RandomJobs {
     job.data.train = Coin() ? "generate:adding?steps=200&samples=10000" : Path();
     job.data.targets = Path();
     job.data.lengths = Path();
+    job.data.valid_targets = Path();
+    job.data.valid_lengths = Path();
     if (Coin()) {
       job.data.valid_share = random_.Unit();
     } else {
@@ -74,7 +77,7 @@ class RandomJobs {
                  .clip_norm = Coin() ? 0.0 : 1.0 / Tiny(),
                  .shuffle = Coin(),
                  .seed = static_cast<uint64_t>(random_.Word()) << 32 | random_.Word(),
-                 .threads = Int(0, 1024)};
+                 .threads = Int(0, 256)};
     constexpr std::array kBudgets = {"auto", "80%", "256MB", "512 MiB", "268435456", "1.5GB"};
     job.memory.budget = kBudgets[random_.Below(kBudgets.size())];
     return job;

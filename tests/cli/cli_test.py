@@ -205,11 +205,16 @@ class Verbs(CliTest):
         self.assertEqual(sum(plan["owners"].values()), plan["peak_bytes"])
 
     def test_a_budget_that_is_too_small_is_exit_code_4_with_the_smallest_that_works(self):
-        for verb in ["plan", "train"]:
-            error = self.refused(verb, "small.toml", "--memory", "1MB", code=4)
-            self.assertGreater(error["min_bytes"], 1_000_000)
+        error = self.refused("train", "small.toml", "--memory", "1MB", code=4)
+        self.assertGreater(error["min_bytes"], 1_000_000)
         self.assertEqual(list(self.folder.glob("runs/*")), [])
-        self.run_cli("plan", "small.toml", "--memory", error["min_bytes"])
+        self.run_cli("plan", "small.toml", "--memory", error["min_bytes"] + 1_000_000)
+
+    def test_a_plan_that_does_not_fit_is_shown_and_exit_code_4(self):
+        self.assertIn("does not fit 1 MB", self.run_cli("plan", "small.toml", "--memory", "1MB", code=4).stdout)
+        plan = json.loads(self.run_cli("plan", "small.toml", "--memory", "1MB", "--json", code=4).stdout)
+        self.assertFalse(plan["feasible"])
+        self.assertGreater(plan["min_bytes"], 1_000_000)
 
     def test_dry_run_plans_and_writes_nothing(self):
         self.assertIn("plan   fits", self.run_cli("train", "small.toml", "--dry-run").stdout)

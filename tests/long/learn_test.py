@@ -1,8 +1,8 @@
 """Slow: the adding problem at 200 steps is learned, as an LSTM can and a network without memory cannot.
 
-  python3 learn_test.py build/plimsoll build [--slow] [unittest arguments]
+  python3 learn_test.py build/plimsoll build [unittest arguments]
 
-Runs only with --slow or PLIMSOLL_SLOW=1. Always answering 1 gives a mean squared error of 0.167; below 0.01 counts as solved.
+Always answering 1 gives a mean squared error of 0.167; below 0.01 counts as solved.
 """
 import json
 import os
@@ -12,7 +12,6 @@ import tempfile
 import unittest
 
 PLIMSOLL = ""  # set by the main program
-SLOW = os.environ.get("PLIMSOLL_SLOW") == "1"
 SOLVED = 0.01
 UNTRAINED_AT_LEAST = 0.1
 
@@ -37,7 +36,6 @@ seed = 1
 """
 
 
-@unittest.skipUnless(SLOW or "--slow" in sys.argv, "slow; ask with --slow or PLIMSOLL_SLOW=1")
 class Learning(unittest.TestCase):
     def test_the_adding_problem_at_200_steps_is_solved(self):
         with tempfile.TemporaryDirectory(prefix="plimsoll_learn_") as folder:
@@ -54,7 +52,7 @@ class Learning(unittest.TestCase):
 
 def main():
     global PLIMSOLL
-    arguments = [argument for argument in sys.argv[1:] if argument != "--slow"]
+    arguments = sys.argv[1:]
     if len(arguments) < 2 or arguments[0].startswith("-"):
         sys.exit(__doc__)
     PLIMSOLL = os.path.abspath(arguments[0])
