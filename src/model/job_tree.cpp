@@ -75,11 +75,13 @@ Result<JobValue> ParseToml(std::string_view text, const std::string& file) {
 // Counts the bytes that the JSON reader has taken, because it tells no positions of its own.
 class CountingIterator {
  public:
+  // NOLINTBEGIN(readability-identifier-naming): the standard library's names
   using iterator_category = std::input_iterator_tag;
   using value_type = char;
   using difference_type = std::ptrdiff_t;
   using pointer = const char*;
   using reference = const char&;
+  // NOLINTEND(readability-identifier-naming)
 
   CountingIterator(const char* at, size_t* taken) : at_(at), taken_(taken) {}
   reference operator*() const { return *at_; }

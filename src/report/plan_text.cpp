@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -19,7 +20,7 @@ constexpr int kBarCells = 24;
 constexpr const char* kIndent = "       ";  // below "plan   "
 
 // Backward costs about two forwards, so a repeated forward adds a third to the time of its step.
-int ExtraTimePercent(const Plan& plan) { return static_cast<int>((plan.recompute_factor - 1.0) / 3.0 * 100.0 + 0.5); }
+int ExtraTimePercent(const Plan& plan) { return static_cast<int>(std::lround((plan.recompute_factor - 1.0) / 3.0 * 100.0)); }
 
 std::vector<std::pair<std::string, int64_t>> LargestFirst(std::vector<std::pair<std::string, int64_t>> owners) {
   std::stable_sort(owners.begin(), owners.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -131,7 +132,7 @@ std::string PlanTable(const Plan& plan) {
   fmt::format_to(out, "{:<{}}  {:>10}  share\n", "owner", owner_width, "memory");
   for (const auto& [name, bytes] : owners) {
     const double share = plan.peak_bytes > 0 ? static_cast<double>(bytes) / static_cast<double>(plan.peak_bytes) : 0.0;
-    const int cells = std::clamp(static_cast<int>(share * kBarCells + 0.5), 0, kBarCells);
+    const int cells = std::clamp(static_cast<int>(std::lround(share * kBarCells)), 0, kBarCells);
     std::string bar;
     for (int i = 0; i < cells; ++i) bar += "━";
     fmt::format_to(out, "{:<{}}  {:>10}  {:>4.1f} %{}{}\n", name, owner_width, PrettyBytes(bytes), 100.0 * share,

@@ -45,7 +45,7 @@ double Seconds(std::chrono::steady_clock::duration time) { return std::chrono::d
 template <size_t capacity>
 void AddDuration(FixedText<capacity>& text, double seconds) {
   if (!std::isfinite(seconds)) return text.Append("-:--");
-  const auto whole = static_cast<int64_t>(std::clamp(seconds, 0.0, 3.6e8) + 0.5);
+  const auto whole = int64_t{std::llround(std::clamp(seconds, 0.0, 3.6e8))};
   if (whole < 3600) {
     text.Add("{}:{:02}", whole / 60, whole % 60);
   } else {
