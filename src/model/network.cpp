@@ -142,9 +142,8 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
       chunks += (weights / kFloat + kSumChunk - 1) / kSumChunk;
     }
     for (const Need& need : needs.needs()) {
-      if (need.in_slots && options.slots > 0) {
-        slots.State(static_cast<int>(slots.needs().size()), "slots of " + network.name(number) + " " + need.name,
-                    need.bytes * options.slots);
+      if (need.in_slots && options.training) {
+        slots.Slots(static_cast<int>(slots.needs().size()), "slots of " + network.name(number) + " " + need.name, need.bytes);
       }
     }
     owners.push_back({network.name(number), needs.needs()});

@@ -58,7 +58,6 @@ inline constexpr int64_t kSumChunk = 16384;  // floats of one partial sum of squ
 struct NeedOptions {
   int64_t batch_size = 0;
   SampleShape shape;
-  int slots = 0;         // State copies for recompute
   bool training = true;  // false: evaluation alone, no gradients, moments or tape beyond a block
 };
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options);
@@ -80,6 +79,7 @@ class NetworkMemory {
     char* state;
     char* slots;  // its copies, slot after slot of group_rows() rows; null without slots
     int64_t row_bytes;
+    char* Slot(int64_t number, int64_t group_rows) const { return slots + number * group_rows * row_bytes; }
   };
   const std::vector<StateBuffer>& states() const { return states_; }
   int64_t group_rows() const { return group_rows_; }

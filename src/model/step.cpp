@@ -16,21 +16,21 @@ namespace plimsoll {
 Step::Step(const Network& network, NetworkMemory& memory, ThreadPool& pool, uint64_t dropout_seed)
     : network_(network), memory_(memory), run_{.pool = &pool, .dropout_seed = dropout_seed} {}
 
-void Step::TrainGroup(const RowGroup& group, std::span<const Action> schedule, double scale, StepSums& sums) {
+void Step::TrainGroup(const RowGroup& group, Schedule& schedule, double scale, StepSums& sums) {
   run_.training = true;
   scale_ = static_cast<float>(scale);
   sums_ = &sums;
   StartForward(group);
-  for (const Action& action : schedule) {
+  for (Action action; schedule.Next(action);) {
     switch (action.kind) {
       case Action::Kind::Advance:
         Forward(group, action.first_block, action.blocks, Tape::None);
         break;
       case Action::Kind::Keep:
-        CopyState(group, action.slot, action.first_block, /*keep=*/true);
+        KeepState(group, action.slot, action.first_block);
         break;
       case Action::Kind::Restore:
-        CopyState(group, action.slot, action.first_block, /*keep=*/false);
+        RestoreState(group, action.slot, action.first_block);
         break;
       case Action::Kind::Record:
         Forward(group, action.first_block, action.blocks, Tape::Keep);
@@ -190,12 +190,19 @@ void Step::StartReverse(const RowGroup& group) {
   Head(group, block, 0, pooled, gradient);
 }
 
-void Step::CopyState(const RowGroup& group, int slot, int64_t next_block, bool keep) {
+// A slot holds the State of the rows that are still active at the block it stands before.
+void Step::KeepState(const RowGroup& group, int64_t slot, int64_t next_block) {
   const int64_t rows = group.Active(next_block * kBlockSteps);
   for (const NetworkMemory::StateBuffer& buffer : memory_.states()) {
-    PLIMSOLL_CHECK(buffer.slots != nullptr, "the plan has no slots");
-    char* kept = buffer.slots + slot * memory_.group_rows() * buffer.row_bytes;
-    std::memcpy(keep ? kept : buffer.state, keep ? buffer.state : kept, static_cast<size_t>(rows * buffer.row_bytes));
+    std::memcpy(buffer.Slot(slot, memory_.group_rows()), buffer.state, static_cast<size_t>(rows * buffer.row_bytes));
+  }
+}
+
+void Step::RestoreState(const RowGroup& group, int64_t slot, int64_t next_block) {
+  if (slot == kStartSlot) return StartForward(group);
+  const int64_t rows = group.Active(next_block * kBlockSteps);
+  for (const NetworkMemory::StateBuffer& buffer : memory_.states()) {
+    std::memcpy(buffer.state, buffer.Slot(slot, memory_.group_rows()), static_cast<size_t>(rows * buffer.row_bytes));
   }
 }
 

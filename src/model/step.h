@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "data/row_group.h"
 #include "model/network.h"
@@ -32,7 +31,8 @@ class Step {
   void SetUpdate(uint64_t update) { run_.update = update; }  // for dropout masks
   void ZeroGradients();
   // Gradients of the group are added; `scale` is one over the number of items of the whole batch.
-  void TrainGroup(const RowGroup& group, std::span<const Action> schedule, double scale, StepSums& sums);
+  // The schedule has been started on the group's blocks.
+  void TrainGroup(const RowGroup& group, Schedule& schedule, double scale, StepSums& sums);
   // Forward only, no dropout.
   void EvaluateGroup(const RowGroup& group, StepSums& sums);
   // After the weights have changed.
@@ -47,7 +47,8 @@ class Step {
   void StartReverse(const RowGroup& group);
   void Forward(const RowGroup& group, int64_t first_block, int64_t blocks, Tape tape);
   void Reverse(const RowGroup& group, int64_t first_block, int64_t blocks);
-  void CopyState(const RowGroup& group, int slot, int64_t next_block, bool keep);
+  void KeepState(const RowGroup& group, int64_t slot, int64_t next_block);
+  void RestoreState(const RowGroup& group, int64_t slot, int64_t next_block);
   void Head(const RowGroup& group, const Block& block, int64_t first_item, const Slice& in, const Slice& d_in);
 
   Block BlockAt(const RowGroup& group, int64_t number) const;

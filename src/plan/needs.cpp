@@ -41,6 +41,8 @@ int64_t NeedBytes(const Need& need, const Extent& extent) {
       return need.bytes * (extent.block_row_steps + extent.rows);
     case NeedUnit::BorderRow:
       return need.bytes * extent.kept_border_rows;
+    case NeedUnit::SlotRow:
+      return need.bytes * extent.rows * extent.slots;
     case NeedUnit::SliceRow:
       return need.bytes * extent.slice_rows;
   }

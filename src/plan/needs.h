@@ -25,6 +25,7 @@ enum class NeedUnit {
   BlockAndRow,  // row-steps of one block, and the rows at its start in front of them
   BorderRow,    // rows active at the start of each kept block
   SliceRow,     // rows of a slice of the output layer
+  SlotRow,      // rows of the largest row group, for every slot
 };
 
 struct Need {
@@ -45,10 +46,12 @@ class NeedList {
   void Param(int key, std::string name, int64_t bytes) { Add(key, std::move(name), Life::Param, NeedUnit::Whole, bytes); }
   void Grad(int key, std::string name, int64_t bytes) { Add(key, std::move(name), Life::Grad, NeedUnit::Whole, bytes); }
   void Moment(int key, std::string name, int64_t bytes) { Add(key, std::move(name), Life::Moment, NeedUnit::Whole, bytes); }
+  // Carried forward in time, and kept in slots.
   void State(int key, std::string name, int64_t bytes) {
     Add(key, std::move(name), Life::State, NeedUnit::Row, bytes);
     needs_.back().in_slots = true;
   }
+  void Slots(int key, std::string name, int64_t bytes) { Add(key, std::move(name), Life::State, NeedUnit::SlotRow, bytes); }
   // Carried backward in time.
   void StateGradient(int key, std::string name, int64_t bytes) { Add(key, std::move(name), Life::State, NeedUnit::Row, bytes); }
   void Tape(int key, std::string name, NeedUnit unit, int64_t bytes) { Add(key, std::move(name), Life::Tape, unit, bytes); }
@@ -72,6 +75,7 @@ struct Extent {
   int64_t kept_row_steps = 0;  // of the blocks whose Tape is in memory together
   int64_t kept_border_rows = 0;
   int64_t slice_rows = 0;
+  int64_t slots = 0;
 };
 
 int64_t NeedBytes(const Need& need, const Extent& extent);

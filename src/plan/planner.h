@@ -1,6 +1,7 @@
-// planner: from needs and the worst row group to a Plan: every buffer with life, bytes and offset, and their sum.
-//   in:    what every owner needs, the lengths of the worst row group, block length, process base
-//   out:   the plan; whether it fits is the caller's question to the budget
+// planner: from needs, the worst row group and a budget to a Plan: what is kept and what is run again, and every buffer with
+//   life, bytes and offset.
+//   in:    what every owner needs, the lengths of the worst row group, block length, process base, budget
+//   out:   the plan that needs the fewest forward runs of those that fit; else the smallest one, marked as not feasible
 //   never: knows a layer, a file or the clock, so it is tested with made-up numbers
 #pragma once
 
@@ -10,6 +11,7 @@
 
 #include "plan/needs.h"
 #include "plan/placement.h"
+#include "plan/schedule.h"
 #include "plimsoll/plan.h"
 #include "plimsoll/status.h"
 
@@ -27,17 +29,25 @@ struct PlanInput {
   int64_t slice_rows = 0;
   std::vector<std::string> layers;  // names, for the report
   PlacementRules placement;
+  bool forward_only = false;  // evaluation: no Tape beyond the block that runs
+  int64_t base_bytes = 0;     // what the process holds beside the arena
+  int64_t budget_bytes = 0;
+  int64_t max_repeats = 3;  // times a block may run forward beyond the first, at most
 };
 
-// The extent of a row group whose blocks are all kept.
-Extent FullExtent(const std::vector<int64_t>& lengths, int64_t block_steps, int64_t slice_rows);
-// The same where nothing is kept beyond the block that runs: evaluation.
-Extent ForwardExtent(const std::vector<int64_t>& lengths, int64_t block_steps, int64_t slice_rows);
+int64_t BlocksOfWorstGroup(const PlanInput& input);
+Extent ExtentOf(const PlanInput& input, const Recompute& recompute);
 
-// Buffers stand in the order of owners and their needs. base, budget and feasibility are filled in by SettleBudget.
-Plan MakeBufferPlan(const PlanInput& input, const Extent& extent);
+// The plan with this cut, whether it fits or not. Buffers stand in the order of owners and their needs. min_bytes and
+// full_speed_bytes are its own.
+Plan PlanWith(const PlanInput& input, const Recompute& recompute);
 
-// Adds what the process holds beside the arena, and compares with the budget. OverBudget when it does not fit.
-Status SettleBudget(Plan& plan, int64_t base_bytes, int64_t budget_bytes);
+Plan FitToBudget(const PlanInput& input);
+
+// How a plan cuts its groups.
+Recompute RecomputeOf(const Plan& plan);
+
+// The refusal of a plan that is not feasible; Ok for one that is.
+Status CheckFeasible(const Plan& plan);
 
 }  // namespace plimsoll

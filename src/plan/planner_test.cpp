@@ -13,6 +13,7 @@ PlanInput MadeUpInput() {
   layer.Tape(3, "gates", NeedUnit::RowStep, 160);
   layer.Tape(4, "starts", NeedUnit::BorderRow, 80);
   layer.Scratch(5, "cells", NeedUnit::BlockAndRow, 40, StepMoment::Backward, StepMoment::Backward);
+  layer.Slots(6, "slots", 40);
   batch.Data(0, "features", NeedUnit::RowStep, 8);
   batch.Scratch(1, "write buffer", NeedUnit::Whole, 3000, StepMoment::Save, StepMoment::Save);
   return {.owners = {{"lstm", layer.needs()}, {"batch", batch.needs()}},
@@ -23,31 +24,42 @@ PlanInput MadeUpInput() {
 
 TEST(Planner, UnitsAreCountedByTheWorstRowGroup) {
   const PlanInput input = MadeUpInput();
-  const Extent extent = FullExtent(input.worst_lengths, 16, 4);
+  const Recompute everything{.segment_blocks = 3, .slots = 0};
+  const Extent extent = ExtentOf(input, everything);
   EXPECT_EQ(extent.rows, 4);
   EXPECT_EQ(extent.group_row_steps, 74);
   EXPECT_EQ(extent.block_row_steps, 16 * 3 + 1);
+  EXPECT_EQ(extent.kept_row_steps, 74);
   EXPECT_EQ(extent.kept_border_rows, 3 + 2 + 1 + 1);
-  const Plan plan = MakeBufferPlan(input, extent);
+  const Plan plan = PlanWith(input, everything);
   EXPECT_EQ(plan.buffers[2].bytes, 160);
   EXPECT_EQ(plan.buffers[3].bytes, 74 * 160);
   EXPECT_EQ(plan.buffers[4].bytes, 7 * 80);
   EXPECT_EQ(plan.buffers[5].bytes, (49 + 4) * 40);
-  EXPECT_EQ(plan.buffers[6].bytes, 74 * 8);
+  EXPECT_EQ(plan.buffers[6].bytes, 0) << "no slots";
+  EXPECT_EQ(plan.buffers[7].bytes, 74 * 8);
   EXPECT_EQ(plan.stages.at(0).blocks, 3);
+  EXPECT_EQ(plan.recompute_factor, 1.0);
+}
+
+TEST(Planner, ASegmentKeepsItsBlocksAndEverySlotTheStateOfAllRows) {
+  const Extent extent = ExtentOf(MadeUpInput(), {.segment_blocks = 2, .slots = 3});
+  EXPECT_EQ(extent.kept_row_steps, 32 + 17 + 16 + 1);
+  EXPECT_EQ(extent.kept_border_rows, 2 + 2 + 1 + 1);
+  EXPECT_EQ(PlanWith(MadeUpInput(), {.segment_blocks = 2, .slots = 3}).buffers[6].bytes, 4 * 40 * 3);
 }
 
 TEST(Planner, EvaluationKeepsOneBlock) {
-  const Extent extent = ForwardExtent({40, 17, 16, 1}, 16, 4);
-  EXPECT_EQ(extent.kept_row_steps, 49);
-  EXPECT_EQ(extent.kept_border_rows, 4);
-  EXPECT_EQ(extent.group_row_steps, 74);
+  PlanInput input = MadeUpInput();
+  input.forward_only = true;
+  input.budget_bytes = 1 << 30;
+  const Plan plan = FitToBudget(input);
+  EXPECT_EQ(plan.buffers[3].bytes, 49 * 160);
+  EXPECT_EQ(plan.recompute_factor, 1.0);
 }
 
 TEST(Planner, OwnersSumToThePeak) {
-  const PlanInput input = MadeUpInput();
-  Plan plan = MakeBufferPlan(input, FullExtent(input.worst_lengths, 16, 4));
-  ASSERT_TRUE(SettleBudget(plan, 1 << 20, 1 << 30).ok());
+  const Plan plan = PlanWith(MadeUpInput(), {.segment_blocks = 2, .slots = 1});
   int64_t sum = 0;
   for (const auto& [owner, bytes] : plan.owners) {
     EXPECT_GE(bytes, 0) << owner;
@@ -57,16 +69,55 @@ TEST(Planner, OwnersSumToThePeak) {
   EXPECT_EQ(plan.peak_bytes, plan.base_bytes + plan.arena_bytes + plan.slack_bytes);
 }
 
-TEST(Planner, ABudgetBelowThePeakIsRefusedWithTheSmallestThatWorks) {
-  const PlanInput input = MadeUpInput();
-  Plan plan = MakeBufferPlan(input, FullExtent(input.worst_lengths, 16, 4));
-  const Status refused = SettleBudget(plan, 1 << 20, 1 << 20);
-  EXPECT_EQ(refused.kind(), StatusKind::OverBudget);
-  EXPECT_EQ(refused.min_bytes(), plan.peak_bytes);
+PlanInput LongInput(int64_t budget_bytes) {
+  PlanInput input = MadeUpInput();
+  input.worst_lengths.assign(8, 1600);  // 100 blocks
+  input.base_bytes = 1 << 20;
+  input.budget_bytes = budget_bytes;
+  return input;
+}
+
+TEST(Planner, ALargeBudgetKeepsEverythingAndTheLeastMemoryForIt) {
+  const Plan plan = FitToBudget(LongInput(1 << 30));
+  EXPECT_TRUE(plan.feasible);
+  EXPECT_EQ(plan.stages.at(0).segment_blocks, 100);
+  EXPECT_EQ(plan.peak_bytes, plan.full_speed_bytes);
+  EXPECT_LT(plan.min_bytes, plan.full_speed_bytes);
+}
+
+TEST(Planner, EveryBudgetFromTheSmallestUpIsHeldAndMoreIsNeverSlower) {
+  const Plan unlimited = FitToBudget(LongInput(1 << 30));
+  double factor = 1e9;
+  for (int64_t budget = unlimited.min_bytes; budget <= unlimited.full_speed_bytes + 4096; budget += 4096) {
+    const Plan plan = FitToBudget(LongInput(budget));
+    ASSERT_TRUE(plan.feasible) << budget;
+    EXPECT_LE(plan.peak_bytes, budget);
+    EXPECT_LE(plan.recompute_factor, factor) << budget;
+    EXPECT_LE(plan.stages.at(0).repeats, 3);
+    EXPECT_EQ(plan.min_bytes, unlimited.min_bytes);
+    factor = plan.recompute_factor;
+  }
+  EXPECT_EQ(factor, 1.0);
+}
+
+TEST(Planner, ABudgetBelowTheSmallestIsRefusedWithTheSmallestThatWorks) {
+  const int64_t smallest = FitToBudget(LongInput(1 << 30)).min_bytes;
+  const Plan plan = FitToBudget(LongInput(smallest - 1));
   EXPECT_FALSE(plan.feasible);
-  EXPECT_NE(refused.message().find("gates of lstm"), std::string::npos) << refused.message();
-  EXPECT_TRUE(SettleBudget(plan, 1 << 20, refused.min_bytes()).ok());
-  EXPECT_FALSE(SettleBudget(plan, 1 << 20, refused.min_bytes() - 1).ok());
+  const Status refused = CheckFeasible(plan);
+  EXPECT_EQ(refused.kind(), StatusKind::OverBudget);
+  EXPECT_EQ(refused.min_bytes(), smallest);
+  EXPECT_NE(refused.message().find("features of batch"), std::string::npos) << refused.message();
+  EXPECT_TRUE(CheckFeasible(FitToBudget(LongInput(smallest))).ok());
+}
+
+TEST(Planner, MoreRepeatsAllowASmallerBudget) {
+  PlanInput input = LongInput(1 << 30);
+  const int64_t usual = FitToBudget(input).min_bytes;
+  input.max_repeats = 10;
+  EXPECT_LT(FitToBudget(input).min_bytes, usual);
+  input.max_repeats = 0;
+  EXPECT_EQ(FitToBudget(input).min_bytes, FitToBudget(input).full_speed_bytes);
 }
 
 }  // namespace

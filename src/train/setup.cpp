@@ -138,33 +138,32 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   setup->network->AddTiles(*setup->products);
   setup->products->Compile(options.backend);
 
-  setup->needs = DeclareNeeds(*setup->network, {.batch_size = std::min(job.train.batch_size, setup->samples->count()),
-                                                .shape = shape,
-                                                .slots = options.slots,
-                                                .training = options.training});
+  setup->needs = DeclareNeeds(
+      *setup->network,
+      {.batch_size = std::min(job.train.batch_size, setup->samples->count()), .shape = shape, .training = options.training});
   PlanInput input{.owners = setup->needs,
                   .worst_lengths = WorstLengths(*setup->samples, setup->valid.get(), job.train.batch_size),
                   .block_steps = kBlockSteps,
-                  .slice_rows = kSliceRows,
-                  .layers = {},
-                  .placement = {.align = kBufferAlign, .guard_bytes = kGuardBytes}};
+                  .placement = {.align = kBufferAlign, .guard_bytes = kGuardBytes},
+                  .forward_only = !options.training};
   for (int layer = 0; layer < setup->network->layers(); ++layer) input.layers.push_back(setup->network->name(layer));
-  const int64_t block_row_steps = FullExtent(input.worst_lengths, kBlockSteps, 0).block_row_steps;
   const bool pooled = setup->network->pooling() != nullptr;
-  input.slice_rows = std::min(kSliceRows, pooled ? static_cast<int64_t>(input.worst_lengths.size()) : block_row_steps);
-  const Extent extent = options.training ? FullExtent(input.worst_lengths, kBlockSteps, input.slice_rows)
-                                         : ForwardExtent(input.worst_lengths, kBlockSteps, input.slice_rows);
-  setup->plan = MakeBufferPlan(input, extent);
-  setup->plan.assumptions.push_back(setup->products->Describe());
+  const Extent one_block = ExtentOf(input, {});
+  input.slice_rows = std::min(kSliceRows, pooled ? one_block.rows : one_block.block_row_steps);
 
+  setup->plan = FitToBudget(input);  // once in vain, so that what planning itself takes is in the base
   PopulateProgram(kStackBytes);
   malloc_trim(0);
   const int64_t resident = ResidentBytes();
   const Result<Budget> budget = ResolveBudget(job.memory.budget, ReadMemoryFacts(), resident);
   if (!budget.ok()) return budget.status();
   if (!budget.value().note.empty() && options.observer != nullptr) options.observer->Message(budget.value().note);
-  const Status fits = SettleBudget(setup->plan, RoundUp(resident, kBaseStep), budget.value().bytes);
-  if (!fits.ok() && options.must_fit) return fits;
+  input.base_bytes = RoundUp(resident, kBaseStep);
+  input.budget_bytes = budget.value().bytes;
+  setup->plan = options.recompute ? PlanWith(input, *options.recompute) : FitToBudget(input);
+  setup->plan.assumptions.push_back(setup->products->Describe());
+  const Status fits = CheckFeasible(setup->plan);
+  if (!fits.ok() && options.must_fit && !options.recompute) return fits;
   return setup;
 }
 

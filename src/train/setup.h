@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "arena/arena.h"
@@ -21,9 +22,9 @@
 namespace plimsoll {
 
 struct SetupOptions {
-  bool training = true;  // false: evaluation alone
-  bool must_fit = true;  // false: a plan over the budget is a result too
-  int slots = 0;
+  bool training = true;                               // false: evaluation alone
+  bool must_fit = true;                               // false: a plan over the budget is a result too
+  std::optional<Recompute> recompute = std::nullopt;  // this cut, whatever the budget
   ProductBackend backend = ProductBackend::Generated;
   Observer* observer = nullptr;
 };

@@ -13,6 +13,7 @@ Update::Update(Setup& setup, Engine& engine)
     : setup_(setup),
       engine_(engine),
       batch_(setup.samples.get(), engine.batch_buffers()),
+      schedule_(RecomputeOf(setup.plan), setup.plan.stages.front().blocks),
       adam_(setup.job.train, *setup.network, engine.memory, *setup.pool) {}
 
 Status Update::Start() {
@@ -35,8 +36,8 @@ Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums) 
   for (int64_t group = 0; group < batch_.groups(); ++group) {
     const Result<RowGroup> rows = batch_.Read(group);
     if (!rows.ok()) return rows.status();
-    const auto schedule = FullStorageSchedule(BlocksOf(rows.value().steps));
-    engine_.step.TrainGroup(rows.value(), schedule, 1.0 / static_cast<double>(batch_.items()), own);
+    schedule_.Start(BlocksOf(rows.value().steps));
+    engine_.step.TrainGroup(rows.value(), schedule_, 1.0 / static_cast<double>(batch_.items()), own);
   }
   if (!std::isfinite(own.loss)) {
     return Status::Diverged(fmt::format("the loss is not finite at update {}", done_ + 1),

@@ -27,6 +27,7 @@ class Update {
   Setup& setup_;
   Engine& engine_;
   Batch batch_;
+  Schedule schedule_;
   Adam adam_;
   int64_t done_ = 0;
 };

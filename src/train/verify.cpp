@@ -50,23 +50,7 @@ class Collector final : public OutputSink {
   StepResult& result_;
 };
 
-// Keep State at the middle, run to the end with the tape of the second half, then the first half again.
-std::vector<Action> TwoSegmentSchedule(int64_t blocks) {
-  const int64_t half = blocks / 2;
-  using Kind = Action::Kind;
-  if (half == 0)
-    return {{.kind = Kind::Record, .first_block = 0, .blocks = blocks},
-            {.kind = Kind::Reverse, .first_block = 0, .blocks = blocks}};
-  return {{.kind = Kind::Keep, .first_block = 0, .slot = 0},
-          {.kind = Kind::Advance, .first_block = 0, .blocks = half},
-          {.kind = Kind::Record, .first_block = half, .blocks = blocks - half},
-          {.kind = Kind::Reverse, .first_block = half, .blocks = blocks - half},
-          {.kind = Kind::Restore, .first_block = 0, .slot = 0},
-          {.kind = Kind::Record, .first_block = 0, .blocks = half},
-          {.kind = Kind::Reverse, .first_block = 0, .blocks = half}};
-}
-
-Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, bool two_segments, StepResult& result,
+Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, StepResult& result,
                std::vector<std::vector<float>>* weights) {
   Result<std::unique_ptr<Engine>> opened = Open(setup);
   if (!opened.ok()) return opened.status();
@@ -80,17 +64,13 @@ Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, bool two_segme
   engine.step.SetOutputSink(&collector);
   Batch batch(setup.samples.get(), engine.batch_buffers());
   batch.Start(numbers.data(), static_cast<int64_t>(numbers.size()));
+  Schedule schedule(RecomputeOf(setup.plan), setup.plan.stages.front().blocks);
   StepSums sums;
   for (int64_t group = 0; group < batch.groups(); ++group) {
     const Result<RowGroup> rows = batch.Read(group);
     if (!rows.ok()) return rows.status();
-    const int64_t blocks = BlocksOf(rows.value().steps);
-    const double scale = 1.0 / static_cast<double>(batch.items());
-    if (two_segments) {
-      engine.step.TrainGroup(rows.value(), TwoSegmentSchedule(blocks), scale, sums);
-    } else {
-      engine.step.TrainGroup(rows.value(), FullStorageSchedule(blocks), scale, sums);
-    }
+    schedule.Start(BlocksOf(rows.value().steps));
+    engine.step.TrainGroup(rows.value(), schedule, 1.0 / static_cast<double>(batch.items()), sums);
   }
   result.loss = sums.loss / static_cast<double>(sums.items);
   for (const WeightPlace& place : WeightPlaces(*setup.network)) {
@@ -212,16 +192,21 @@ Result<VerifyReport> Verify(const Job& job) {
 
   StepResult planned;
   std::vector<std::vector<float>> weights;
-  PLIMSOLL_RETURN_IF_ERROR(RunStep(setup, numbers, /*two_segments=*/false, planned, &weights));
+  PLIMSOLL_RETURN_IF_ERROR(RunStep(setup, numbers, planned, &weights));
   report.same_bits = true;
   Job other_threads = job;
   other_threads.train.threads = setup.pool->size() == 1 ? 2 : 1;
-  const SetupOptions others[] = {{.slots = 1}, {.slots = 1, .backend = ProductBackend::Portable}};
+  // Everything kept, and as little as can be; the latter on the portable products.
+  const int64_t blocks = setup.plan.stages.front().blocks;
+  const SetupOptions others[] = {
+      {.recompute = Recompute{.segment_blocks = blocks, .slots = 0}},
+      {.recompute = Recompute{.segment_blocks = 1, .slots = 2}, .backend = ProductBackend::Portable},
+  };
   for (const SetupOptions& options : others) {
     Result<std::unique_ptr<Setup>> again = SetUp(other_threads, options);
     if (!again.ok()) return again.status();
     StepResult repeated;
-    PLIMSOLL_RETURN_IF_ERROR(RunStep(**again, numbers, /*two_segments=*/true, repeated, nullptr));
+    PLIMSOLL_RETURN_IF_ERROR(RunStep(**again, numbers, repeated, nullptr));
     report.same_bits = report.same_bits && SameBits(planned, repeated);
   }
 
