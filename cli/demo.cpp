@@ -14,14 +14,14 @@ namespace {
 const std::vector<plimsoll::JobOverride>& DemoJob() {
   static const std::vector<plimsoll::JobOverride> kJob = {
       {"task", "regress"},
-      {"data.train", "generate:adding?steps=60&samples=20000&min_steps=20"},
+      {"data.train", "generate:adding?steps=150&samples=20000&min_steps=50"},
       {"data.valid", "0.05"},
       {"model.layers", R"([{type = "LSTM", units = 64}, {type = "Dense", units = 1}])"},
       {"train.batch_size", "64"},
-      {"train.epochs", "6"},
-      {"train.learning_rate", "3e-3"},
+      {"train.epochs", "9"},
+      {"train.learning_rate", "4e-3"},
       {"train.clip_norm", "1"},
-      {"memory.budget", "32MB"},
+      {"memory.budget", "16MB"},
   };
   return kJob;
 }
@@ -36,7 +36,7 @@ int RunDemo(const Arguments& arguments) {
   if (!loaded.job) return loaded.exit_code;
   if (!arguments.quiet && arguments.log_format != "json" && arguments.log_format != "none") {
     fmt::print(stderr,
-               "demo   learns to add two marked numbers in sequences of 20 to 60 steps; {} of memory for everything\n"
+               "demo   learns to add two marked numbers in sequences of 50 to 150 steps; {} of memory for everything\n"
                "       (a loss of 0.167 is guessing; below 0.01 it can add)\n",
                loaded.job->memory.budget);
   }
