@@ -123,39 +123,43 @@ Job JobOf(const Problem& problem, int threads) {
   return job;
 }
 
-// Rate of 24 x 32 x 128 tiles over packed panels with all threads, in GFLOP/s: median and best of several samples.
-std::pair<double, double> ProductLimit(ThreadPool& pool) {
-  constexpr int64_t kRows = 24, kDepth = 128, kPanels = 8, kRepeats = 40;
-  static ProductSet* const set = [] {
-    auto* made = new ProductSet;
-    made->AddNew(
+// Rate of 24 x 32 x 128 tiles over packed panels with all threads.
+class ProductLimit {
+ public:
+  explicit ProductLimit(ThreadPool& pool) : pool_(pool), memory_(static_cast<size_t>(kFloats * pool.size()), 0.001f) {
+    set_.AddNew(
         {.m = kPanelColumns, .n = kRows, .k = kDepth, .lda = kPanelColumns, .ldb = kDepth, .ldc = kPanelColumns, .add = true});
-    made->Compile(ProductBackend::Generated);
-    return made;
-  }();
-  const Tile& tile = (*set)[0];
-  const int64_t floats = kRows * kDepth + kPanels * kPanelColumns * (kDepth + kRows);
-  static std::vector<float> memory;
-  memory.resize(static_cast<size_t>(floats * pool.size()), 0.001f);
-  std::vector<double> rates;
-  for (int sample = 0; sample < 15; ++sample) {
-    const Clock::time_point start = Clock::now();
-    pool.Run([&](int part) {
-      float* rows = memory.data() + part * floats;
-      float* panels = rows + kRows * kDepth;
-      float* out = panels + kPanels * kPanelColumns * kDepth;
-      for (int64_t repeat = 0; repeat < kRepeats; ++repeat) {
-        for (int64_t panel = 0; panel < kPanels; ++panel) {
-          tile(out + panel * kRows * kPanelColumns, rows, panels + panel * kDepth * kPanelColumns);
-        }
-      }
-    });
-    const double flops = 2.0 * static_cast<double>(kRows * kPanelColumns * kDepth * kPanels * kRepeats) * pool.size();
-    rates.push_back(flops / (MillisecondsSince(start) * 1e6));
+    set_.Compile(ProductBackend::Generated);
   }
-  std::sort(rates.begin(), rates.end());
-  return {rates[rates.size() / 2], rates.back()};
-}
+  // GFLOP/s, median and best of several samples.
+  std::pair<double, double> Measure() {
+    std::vector<double> rates;
+    for (int sample = 0; sample < 15; ++sample) {
+      const Clock::time_point start = Clock::now();
+      pool_.Run([&](int part) { Multiply(memory_.data() + part * kFloats); });
+      const double flops = 2.0 * static_cast<double>(kRows * kPanelColumns * kDepth * kPanels * kRepeats) * pool_.size();
+      rates.push_back(flops / (MillisecondsSince(start) * 1e6));
+    }
+    std::sort(rates.begin(), rates.end());
+    return {rates[rates.size() / 2], rates.back()};
+  }
+
+ private:
+  static constexpr int64_t kRows = 24, kDepth = 128, kPanels = 8, kRepeats = 40;
+  static constexpr int64_t kFloats = kRows * kDepth + kPanels * kPanelColumns * (kDepth + kRows);
+  void Multiply(float* rows) {
+    float* panels = rows + kRows * kDepth;
+    float* out = panels + kPanels * kPanelColumns * kDepth;
+    for (int64_t repeat = 0; repeat < kRepeats; ++repeat) {
+      for (int64_t panel = 0; panel < kPanels; ++panel) {
+        set_[0](out + panel * kRows * kPanelColumns, rows, panels + panel * kDepth * kPanelColumns);
+      }
+    }
+  }
+  ThreadPool& pool_;
+  std::vector<float> memory_;
+  ProductSet set_;
+};
 
 Status Work(const std::string& text, int threads) {
   FlushDenormals flush;
@@ -176,6 +180,7 @@ Status Work(const std::string& text, int threads) {
     return update.Apply();
   };
   PLIMSOLL_RETURN_IF_ERROR(step());
+  ProductLimit limit(*(*setup)->pool);
   fmt::print("ready\n");
   std::fflush(stdout);
 
@@ -195,7 +200,7 @@ Status Work(const std::string& text, int threads) {
       }
       fmt::print("\n");
     } else if (order == "limit") {
-      const auto [median, best] = ProductLimit(*(*setup)->pool);
+      const auto [median, best] = limit.Measure();
       fmt::print("gflops {:.2f} {:.2f}\n", median, best);
     } else if (order == "memory") {
       fmt::print("peak {}\n", PeakResidentBytes());
