@@ -109,6 +109,10 @@ MemoryFacts ReadMemoryFacts() {
 }
 
 int64_t ResidentBytes() { return KilobyteField("/proc/self/status", "VmRSS:"); }
+int64_t ExactResidentBytes() {
+  const int64_t exact = KilobyteField("/proc/self/smaps_rollup", "Rss:");
+  return exact > 0 ? exact : ResidentBytes();
+}
 int64_t PeakResidentBytes() { return KilobyteField("/proc/self/status", "VmHWM:"); }
 
 void PopulateProgram(int64_t stack_bytes) {

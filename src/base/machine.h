@@ -27,6 +27,8 @@ MemoryFacts ReadMemoryFacts();
 // Resident memory of this process now, and at its highest (VmRSS and VmHWM). No allocation.
 int64_t ResidentBytes();
 int64_t PeakResidentBytes();
+// Resident memory now, by walking all pages (slow): the counters behind VmRSS run behind by up to 128 kB.
+int64_t ExactResidentBytes();
 
 // Brings every page of the program and its libraries, and `stack_bytes` of the caller's stack, into memory. From then on
 // running code for the first time does not raise resident memory, so the process base that the plan states is final.

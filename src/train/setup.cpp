@@ -154,7 +154,7 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   setup->plan = FitToBudget(input);  // once in vain, so that what planning itself takes is in the base
   PopulateProgram(kStackBytes);
   malloc_trim(0);
-  const int64_t resident = ResidentBytes();
+  const int64_t resident = ExactResidentBytes();
   const Result<Budget> budget = ResolveBudget(job.memory.budget, ReadMemoryFacts(), resident);
   if (!budget.ok()) return budget.status();
   if (!budget.value().note.empty() && options.observer != nullptr) options.observer->Message(budget.value().note);
