@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.h"
 #include "kernels/pointwise.h"
 
 namespace plimsoll {
