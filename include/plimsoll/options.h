@@ -22,9 +22,9 @@ enum class PoolingMode { Last, Mean, Max };
 // and needs `targets` (and `lengths` where rows end early). "generate:adding?steps=200&samples=10000" makes its own.
 struct DataOptions {
   std::string train;
-  std::string targets;       // .npy of y, beside a .npy train file
-  std::string lengths;       // .npy of lengths, beside a .npy train file
-  std::string valid_file;    // the same forms as `train`; empty: none
+  std::string targets;     // .npy of y, beside a .npy train file
+  std::string lengths;     // .npy of lengths, beside a .npy train file
+  std::string valid_file;  // the same forms as `train`; empty: none
   std::string valid_targets;
   std::string valid_lengths;
   double valid_share = 0.0;  // share of `train` kept for validation, chosen by a stable hash of the sample number

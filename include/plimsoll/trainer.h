@@ -29,8 +29,8 @@ struct RunResult {
 };
 Result<RunResult> Train(const Job& job, const RunOptions& options);
 
-// Plans without training. The process base is measured by doing the same start-up as Train. A plan that does not fit is a result,
-// with feasible = false and the smallest budget that works.
+// Plans without training. The process base is measured by doing the same start-up as Train. A plan that does not fit is a
+// result, with feasible = false and the smallest budget that works.
 Result<Plan> MakePlan(const Job& job);
 
 // Scores a trained model (a run or model folder) on the job's data or on `data_file`.

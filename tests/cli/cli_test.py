@@ -288,7 +288,7 @@ class Verbs(CliTest):
 
     def test_the_demo_closes_with_a_report(self):
         done = self.run_cli("demo", "--epochs", "2", "--max-steps", "40")
-        for text in ["before  loss", "after   loss", "memory  planned", "budget 32 MB"]:
+        for text in ["before  loss", "after   loss", "memory  planned", "budget 16 MB"]:
             self.assertIn(text, done.stdout)
         self.assertEqual(list(self.folder.glob("runs")), [])
 
