@@ -35,7 +35,14 @@ struct PlannedStage {
   int64_t blocks = 0;          // of the longest row group
   int64_t segment_blocks = 0;  // whose Tape is in memory together
   int64_t slots = 0;
-  int64_t repeats = 0;  // times a block runs forward beyond the first
+  bool spilled = false;  // the slots lie in a file
+  int64_t repeats = 0;   // times a block runs forward beyond the first
+};
+
+// A change of the job that lowers the smallest budget.
+struct PlanChange {
+  std::string change;     // "train.batch_size = 4"
+  int64_t min_bytes = 0;  // the smallest budget with it
 };
 
 struct Plan {
@@ -46,6 +53,7 @@ struct Plan {
   int64_t arena_bytes = 0;
   int64_t slack_bytes = 0;
   int64_t min_bytes = 0;                                // smallest budget that works
+  int64_t own_groups_bytes = 0;                         // smallest budget with the job's own row groups
   int64_t full_speed_bytes = 0;                         // smallest budget without recompute
   std::vector<std::pair<std::string, int64_t>> owners;  // sums to peak_bytes
   std::vector<PlannedBuffer> buffers;
@@ -54,12 +62,21 @@ struct Plan {
   int64_t block_steps = 0;
   std::vector<PlannedStage> stages;
   int64_t loss_slice_rows = 0;
-  double recompute_factor = 1.0;  // forward runs of a block, on average
+  double recompute_factor = 1.0;    // forward runs of a block, on average
+  double extra_time = 0.0;          // of an epoch, over one without recompute: 0.33 is a third more
+  double min_extra_time = 0.0;      // the same at min_bytes
+  double seconds_per_epoch = 0.0;   // predicted; 0: unknown
+  std::vector<PlanChange> changes;  // those that lower min_bytes most; only where the plan does not fit
   std::vector<std::string> assumptions;
 };
 
 std::string PlanText(const Plan& plan);   // the lines that a run begins with
 std::string PlanTable(const Plan& plan);  // owners and buffers, for people
 std::string PlanJson(const Plan& plan);
+
+// One job planned at several budgets, smallest first: what memory buys. `columns`: width of the terminal.
+std::string CurveText(const std::vector<Plan>& plans, int columns);  // a table and a picture
+std::string CurveJson(const std::vector<Plan>& plans);
+std::string CurveSvg(const std::vector<Plan>& plans);
 
 }  // namespace plimsoll
