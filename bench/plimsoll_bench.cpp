@@ -12,7 +12,7 @@
 
 #include "base/machine.h"
 #include "base/random.h"
-#include "kernels/product.h"
+#include "kernels/product_speed.h"
 #include "train/update.h"
 
 namespace plimsoll {
@@ -27,6 +27,7 @@ double MillisecondsSince(Clock::time_point start) {
 
 struct Problem {
   int64_t steps = 0, rows = 0, inputs = 0, units = 0, layers = 1, words = 0;
+  std::string budget = "auto";
 };
 
 Result<Problem> ParseProblem(const std::string& text) {
@@ -36,6 +37,10 @@ Result<Problem> ParseProblem(const std::string& text) {
   if (cell != "lstm") return Status::Usage("'" + cell + "': the cell is lstm so far");
   Problem problem;
   for (std::string word; words >> word;) {
+    if (word[0] == 'm') {
+      problem.budget = word.substr(1);
+      continue;
+    }
     const int64_t value = std::atoll(word.c_str() + 1);
     int64_t* field = word[0] == 't'   ? &problem.steps
                      : word[0] == 'b' ? &problem.rows
@@ -120,46 +125,9 @@ Job JobOf(const Problem& problem, int threads) {
       {"", DenseOptions{.units = problem.words > 0 ? problem.words : kClasses, .activation = Activation::Linear}});
   job.train.batch_size = problem.rows;
   job.train.threads = threads;
+  job.memory.budget = problem.budget;
   return job;
 }
-
-// Rate of 24 x 32 x 128 tiles over packed panels with all threads.
-class ProductLimit {
- public:
-  explicit ProductLimit(ThreadPool& pool) : pool_(pool), memory_(static_cast<size_t>(kFloats * pool.size()), 0.001f) {
-    set_.AddNew(
-        {.m = kPanelColumns, .n = kRows, .k = kDepth, .lda = kPanelColumns, .ldb = kDepth, .ldc = kPanelColumns, .add = true});
-    set_.Compile(ProductBackend::Generated);
-  }
-  // GFLOP/s, median and best of several samples.
-  std::pair<double, double> Measure() {
-    std::vector<double> rates;
-    for (int sample = 0; sample < 15; ++sample) {
-      const Clock::time_point start = Clock::now();
-      pool_.Run([&](int part) { Multiply(memory_.data() + part * kFloats); });
-      const double flops = 2.0 * static_cast<double>(kRows * kPanelColumns * kDepth * kPanels * kRepeats) * pool_.size();
-      rates.push_back(flops / (MillisecondsSince(start) * 1e6));
-    }
-    std::sort(rates.begin(), rates.end());
-    return {rates[rates.size() / 2], rates.back()};
-  }
-
- private:
-  static constexpr int64_t kRows = 24, kDepth = 128, kPanels = 8, kRepeats = 40;
-  static constexpr int64_t kFloats = kRows * kDepth + kPanels * kPanelColumns * (kDepth + kRows);
-  void Multiply(float* rows) {
-    float* panels = rows + kRows * kDepth;
-    float* out = panels + kPanels * kPanelColumns * kDepth;
-    for (int64_t repeat = 0; repeat < kRepeats; ++repeat) {
-      for (int64_t panel = 0; panel < kPanels; ++panel) {
-        set_[0](out + panel * kRows * kPanelColumns, rows, panels + panel * kDepth * kPanelColumns);
-      }
-    }
-  }
-  ThreadPool& pool_;
-  std::vector<float> memory_;
-  ProductSet set_;
-};
 
 Status Work(const std::string& text, int threads) {
   FlushDenormals flush;
@@ -180,7 +148,7 @@ Status Work(const std::string& text, int threads) {
     return update.Apply();
   };
   PLIMSOLL_RETURN_IF_ERROR(step());
-  ProductLimit limit(*(*setup)->pool);
+  ProductSpeed limit(*(*setup)->pool);
   fmt::print("ready\n");
   std::fflush(stdout);
 
@@ -200,8 +168,8 @@ Status Work(const std::string& text, int threads) {
       }
       fmt::print("\n");
     } else if (order == "limit") {
-      const auto [median, best] = limit.Measure();
-      fmt::print("gflops {:.2f} {:.2f}\n", median, best);
+      const ProductSpeed::Rate rate = limit.Measure(15);
+      fmt::print("gflops {:.2f} {:.2f}\n", rate.median / 1e9, rate.best / 1e9);
     } else if (order == "memory") {
       fmt::print("peak {}\n", PeakResidentBytes());
     } else {

@@ -110,6 +110,8 @@ struct ShortFlag {
 };
 constexpr std::array kShortFlags = {
     ShortFlag{"--memory", "memory.budget", "SIZE", "peak of the whole process: bytes, 256MB, 80%, auto"},
+    ShortFlag{"--max-recompute", "memory.max_recompute", "N", "times a block may be run again; 3 unless said"},
+    ShortFlag{"--spill", "memory.spill", "DIR", "a folder on a disk that may take State for recompute"},
     ShortFlag{"--task", "task", "TASK", "classify or regress"},
     ShortFlag{"--data", "data.train", "FILE", "training data: .npz, .npy or generate:..."},
     ShortFlag{"--valid", "data.valid", "FILE|SHARE", "validation data, or a share of the training data"},

@@ -74,6 +74,8 @@ struct TrainOptions {
 
 struct MemoryOptions {
   std::string budget = "auto";  // bytes, 256MB, 512MiB, 80%, auto
+  std::string spill;            // a folder on a real disk: State kept for recompute may go to a file there; empty: no
+  int64_t max_recompute = 3;    // times a block may be run again, at most
 };
 
 struct Job {

@@ -29,9 +29,24 @@ struct RunResult {
 };
 Result<RunResult> Train(const Job& job, const RunOptions& options);
 
+// Tells a running job, by its run folder, of a new budget; it takes it between two updates: the same batches and the same
+// gradient, in another plan. Waits for its answer.
+struct ResizeAnswer {
+  bool taken = false;
+  bool pending = false;  // no answer in the time given; the request stays
+  int64_t update = 0;    // updates done when it was taken or refused
+  int64_t budget_bytes = 0;
+  int64_t peak_bytes = 0;  // of the new plan
+  int64_t min_bytes = 0;   // the smallest budget that the running job can take
+  std::string message;     // why it was refused; else a note, or empty
+};
+Result<ResizeAnswer> Resize(const std::string& run, const std::string& memory, double wait_seconds);
+
 // Plans without training. The process base is measured by doing the same start-up as Train. A plan that does not fit is a
 // result, with feasible = false and the smallest budget that works.
 Result<Plan> MakePlan(const Job& job);
+// The same at budgets from the smallest that works to the first without recompute: what memory buys.
+Result<std::vector<Plan>> MakeCurve(const Job& job);
 
 // Scores a trained model (a run or model folder) on the job's data or on `data_file`.
 struct EvaluateRequest {

@@ -12,22 +12,40 @@
 namespace plimsoll {
 namespace {
 constexpr char kGuardPattern = static_cast<char>(0xA5);
+constexpr int64_t kPage = 4096;
+
+int64_t Mapped(int64_t bytes) { return RoundUp(bytes, kPage); }
+
+// Whole pages, in memory before the first step.
+void Populate(char* data, int64_t bytes) {
+  constexpr int kPopulateWrite = 23;                           // MADV_POPULATE_WRITE, Linux 5.14; older headers lack the name
+  madvise(data, static_cast<size_t>(bytes), MADV_NOHUGEPAGE);  // the plan counts 4 KiB pages
+  if (madvise(data, static_cast<size_t>(bytes), kPopulateWrite) == 0) return;
+  for (volatile char* page = data; page < data + bytes; page += kPage) *page = 0;
 }
 
+Status Refused(int64_t bytes) {
+  return Status::OverBudget({.message = fmt::format("the system refused {} for the arena", PrettyBytes(bytes)),
+                             .hint = "free memory, or state a smaller --memory"});
+}
+
+}  // namespace
+
 Result<Arena> Arena::Create(int64_t bytes) {
-  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14; older headers lack the name
-  const int64_t mapped = RoundUp(bytes, 4096);
-  void* data = mmap(nullptr, static_cast<size_t>(mapped), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) {
-    return Status::OverBudget({.message = fmt::format("the system refused {} for the arena", PrettyBytes(bytes)),
-                               .hint = "free memory, or state a smaller --memory"});
-  }
-  madvise(data, static_cast<size_t>(mapped), MADV_NOHUGEPAGE);  // the plan counts 4 KiB pages
-  if (madvise(data, static_cast<size_t>(mapped), kPopulateWrite) != 0) {
-    auto* bytes_of = static_cast<volatile char*>(data);
-    for (int64_t at = 0; at < mapped; at += 4096) bytes_of[at] = 0;
-  }
+  void* data = mmap(nullptr, static_cast<size_t>(Mapped(bytes)), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) return Refused(bytes);
+  Populate(static_cast<char*>(data), Mapped(bytes));
   return Arena(static_cast<char*>(data), bytes);
+}
+
+Status Arena::Resize(int64_t bytes) {
+  const int64_t before = Mapped(bytes_), after = Mapped(bytes);
+  void* data = mremap(data_, static_cast<size_t>(before), static_cast<size_t>(after), MREMAP_MAYMOVE);
+  if (data == MAP_FAILED) return Refused(bytes);
+  data_ = static_cast<char*>(data);
+  bytes_ = bytes;
+  if (after > before) Populate(data_ + before, after - before);
+  return Status::Ok();
 }
 
 Arena::Arena(Arena&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
@@ -37,7 +55,7 @@ Arena& Arena::operator=(Arena&& other) noexcept {
   return *this;
 }
 Arena::~Arena() {
-  if (data_ != nullptr) munmap(data_, static_cast<size_t>(RoundUp(bytes_, 4096)));
+  if (data_ != nullptr) munmap(data_, static_cast<size_t>(Mapped(bytes_)));
 }
 
 char* Arena::At(int64_t offset) const {

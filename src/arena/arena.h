@@ -28,6 +28,8 @@ class Arena {
   ~Arena();
 
   int64_t bytes() const { return bytes_; }
+  // Grows or shrinks it; what lies in the kept part stays, though its address may change. Freed pages go back to the system.
+  Status Resize(int64_t bytes);
   char* At(int64_t offset) const;  // offset inside the arena, or it is a mistake of ours
 
   // The guard zone behind a buffer that ends at `end`.

@@ -52,12 +52,6 @@ std::string Cause(int error) {
   }
 }
 
-Status CannotWrite(const std::string& path, const char* doing, int error) {
-  const bool space = error == ENOSPC || error == EDQUOT || error == EFBIG;
-  return Status::CannotWrite(fmt::format("{}: cannot {}: {}", path, doing, Cause(error)),
-                             space ? "free some space or choose another folder" : "choose a folder that you may write to");
-}
-
 Status CannotRead(const std::string& path, int64_t offset, const std::string& cause) {
   return Status::Data(fmt::format("{}: cannot read at byte {}: {}", path, offset, cause));
 }
@@ -88,6 +82,12 @@ int SyncFolder(const std::string& folder) {
 }
 
 }  // namespace
+
+Status WriteFailure(const std::string& path, const char* doing, int error) {
+  const bool space = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  return Status::CannotWrite(fmt::format("{}: cannot {}: {}", path, doing, Cause(error)),
+                             space ? "free some space or choose another folder" : "choose a folder that you may write to");
+}
 
 Descriptor::~Descriptor() {
   if (is_open()) ::close(number_);
@@ -148,14 +148,14 @@ Result<ScratchFile> ScratchFile::Create() {
   const std::string folder = wanted != nullptr && *wanted != '\0' ? wanted : "/tmp";
   std::string name = folder + "/plimsoll-XXXXXX";
   Descriptor descriptor(::mkostemp(name.data(), O_CLOEXEC));
-  if (!descriptor.is_open()) return CannotWrite(folder, "make a temporary file there", errno);
+  if (!descriptor.is_open()) return WriteFailure(folder, "make a temporary file there", errno);
   ::unlink(name.c_str());
   return ScratchFile(std::move(descriptor), folder);
 }
 
 Status ScratchFile::Append(std::span<const std::byte> bytes) {
   if (const int error = WriteAll(descriptor_.number(), bytes); error != 0) {
-    Status status = CannotWrite(folder_, "write a temporary file there", error);
+    Status status = WriteFailure(folder_, "write a temporary file there", error);
     return Status::CannotWrite(status.message(), "point TMPDIR to a folder with more space");
   }
   size_ += static_cast<int64_t>(bytes.size());
@@ -179,7 +179,7 @@ Result<FileWriter> FileWriter::Create(std::string path, std::span<std::byte> buf
     std::string temporary = fmt::format("{}.partial-{}-{}", path, ::getpid(), ++counter);
     Descriptor descriptor(Retry([&] { return ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
     if (descriptor.is_open()) return FileWriter(std::move(descriptor), std::move(path), std::move(temporary), buffer);
-    if (errno != EEXIST || attempt == 100) return CannotWrite(path, "create the file", errno);
+    if (errno != EEXIST || attempt == 100) return WriteFailure(path, "create the file", errno);
   }
 }
 
@@ -188,7 +188,7 @@ FileWriter::~FileWriter() {
 }
 
 Status FileWriter::Fail(const char* doing, int error) {
-  failure_ = CannotWrite(path_, doing, error);
+  failure_ = WriteFailure(path_, doing, error);
   return failure_;
 }
 
@@ -243,14 +243,21 @@ bool FolderExists(const std::string& path) {
 
 Status MakeFolder(const std::string& path) {
   if (::mkdir(path.c_str(), 0777) != 0) {
-    return CannotWrite(path, errno == ENOENT ? "make the folder, its parent is missing" : "make the folder", errno);
+    return WriteFailure(path, errno == ENOENT ? "make the folder, its parent is missing" : "make the folder", errno);
   }
   std::string_view name = path;
   while (name.size() > 1 && name.back() == '/') name.remove_suffix(1);
   if (const int error = SyncFolder(FolderOf(std::string(name))); error != 0) {
-    return CannotWrite(path, "sync the folder that holds it", error);
+    return WriteFailure(path, "sync the folder that holds it", error);
   }
   return Status::Ok();
+}
+
+Status WriteTextFile(const std::string& path, std::string_view text) {
+  Result<FileWriter> writer = FileWriter::Create(path);
+  if (!writer.ok()) return writer.status();
+  PLIMSOLL_RETURN_IF_ERROR(writer->Write(text));
+  return writer->Commit();
 }
 
 }  // namespace plimsoll

@@ -100,6 +100,11 @@ class FileWriter {
   Status failure_;
 };
 
+// A small file, whole or not at all.
+Status WriteTextFile(const std::string& path, std::string_view text);
+// What a failed call on a file that is written comes to; `error` is its errno.
+Status WriteFailure(const std::string& path, const char* doing, int error);
+
 bool FolderExists(const std::string& path);
 Status MakeFolder(const std::string& path);  // it must not exist, its parent must; synced
 

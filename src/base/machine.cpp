@@ -70,7 +70,6 @@ CpuFacts ReadCpuFacts() {
     if (present) facts.features.emplace_back(name);
   }
   facts.avx2_fma = features[1].second && features[2].second;
-  facts.avx512 = features[3].second;
   cpu_set_t set;
   facts.cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
   std::ifstream info("/proc/cpuinfo");
@@ -114,6 +113,14 @@ int64_t ExactResidentBytes() {
   return exact > 0 ? exact : ResidentBytes();
 }
 int64_t PeakResidentBytes() { return KilobyteField("/proc/self/status", "VmHWM:"); }
+
+bool ResetPeakResident() {
+  const int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool done = write(fd, "5", 1) == 1;
+  close(fd);
+  return done;
+}
 
 void PopulateProgram(int64_t stack_bytes) {
   constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14; older headers lack the name

@@ -12,7 +12,6 @@ struct CpuFacts {
   std::vector<std::string> features;  // of those that matter here
   int64_t cores = 1;                  // that this process may use
   bool avx2_fma = false;
-  bool avx512 = false;
 };
 CpuFacts ReadCpuFacts();
 
@@ -27,6 +26,8 @@ MemoryFacts ReadMemoryFacts();
 // Resident memory of this process now, and at its highest (VmRSS and VmHWM). No allocation.
 int64_t ResidentBytes();
 int64_t PeakResidentBytes();
+bool ResetPeakResident();  // the peak counts anew from what is resident now; false: the system does not allow it
+
 // Resident memory now, by walking all pages (slow): the counters behind VmRSS run behind by up to 128 kB.
 int64_t ExactResidentBytes();
 

@@ -48,8 +48,8 @@ void Batch::Start(const int64_t* numbers, int64_t count) {
 Result<RowGroup> Batch::Read(int64_t group) {
   const SampleShape& shape = samples_->shape();
   RowGroup rows;
-  const int64_t first = group * kGroupRows;
-  rows.rows = std::min(kGroupRows, count_ - first);
+  const int64_t first = group * group_rows_;
+  rows.rows = std::min(group_rows_, count_ - first);
   rows.samples = buffers_.samples + first;
   rows.lengths = buffers_.lengths + first;
   rows.steps = rows.lengths[0];

@@ -1,5 +1,5 @@
 // batch: fills row groups from samples. The sequences of one update are sorted by length (longest first, then by sample
-//   number) and cut into groups of at most kGroupRows, so rows of similar length run together; one group's values are in memory
+//   number) and cut into groups of the plan's rows, so rows of similar length run together; one group's values are in memory
 //   at a time.
 //   never: drops, cuts or pads a sequence; allocates
 #pragma once
@@ -23,11 +23,12 @@ inline constexpr int64_t kRowBufferBytes = 64 * 1024;
 
 class Batch {
  public:
-  Batch(Samples* samples, const BatchBuffers& buffers) : samples_(samples), buffers_(buffers) {}
+  Batch(Samples* samples, const BatchBuffers& buffers, int64_t group_rows)
+      : samples_(samples), buffers_(buffers), group_rows_(group_rows) {}
 
   // Takes the sequences of one update. numbers: their sample numbers; sorted in place of the buffer.
   void Start(const int64_t* numbers, int64_t count);
-  int64_t groups() const { return (count_ + kGroupRows - 1) / kGroupRows; }
+  int64_t groups() const { return (count_ + group_rows_ - 1) / group_rows_; }
   // Targets of the whole batch: sequences, or steps with one target a step.
   int64_t items() const { return items_; }
   int64_t row_steps() const { return row_steps_; }
@@ -39,6 +40,7 @@ class Batch {
   Status ReadTargets(const RowGroup& group);
   Samples* samples_;
   BatchBuffers buffers_;
+  int64_t group_rows_;
   int64_t count_ = 0;
   int64_t items_ = 0;
   int64_t row_steps_ = 0;

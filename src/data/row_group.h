@@ -7,7 +7,8 @@
 
 namespace plimsoll {
 
-// Most rows of a group. A property of the job alone (with the batch size), never of the budget or of the threads.
+// Most rows of a group. A property of the job alone (with the batch size), never of the threads, and of the budget only where
+// nothing else fits.
 inline constexpr int64_t kGroupRows = 64;
 
 struct RowGroup {
@@ -30,6 +31,15 @@ struct RowGroup {
     int64_t row = rows;
     while (row > 0 && lengths[row - 1] <= t) --row;
     return row;
+  }
+  // The row and the step of a packed row-step.
+  struct Place {
+    int64_t row, step;
+  };
+  Place PlaceOf(int64_t row_step) const {
+    Place place{row_step, 0};
+    for (; place.row >= Active(place.step); ++place.step) place.row -= Active(place.step);
+    return place;
   }
 };
 

@@ -12,7 +12,7 @@ Score ToScore(const StepSums& sums, Task task) {
 
 Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count) {
   Samples* samples = part == ScoredPart::ValidationFile ? setup.valid.get() : setup.samples.get();
-  Batch batch(samples, engine.batch_buffers());
+  Batch batch(samples, engine.batch_buffers(), setup.plan.group_rows);
   int64_t* numbers = engine.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
   const int64_t batch_size = std::min(setup.job.train.batch_size, setup.samples->count());
   StepSums sums;

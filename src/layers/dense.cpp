@@ -49,9 +49,16 @@ std::string Dense::Describe() const {
   return fmt::format("Dense(units={}, activation={})", shape_.units, ActivationName(activation_));
 }
 
-void Dense::Declare(NeedList& needs) const {
+LayerWork Dense::Work() const {
+  constexpr double kPointwise = 50.0;  // a unit: bias, activation, and the loss behind the last layer
+  const auto inputs = static_cast<double>(shape_.inputs), units = static_cast<double>(shape_.units);
+  return {.forward = 2.0 * inputs * units + kPointwise * units,
+          .backward = (shape_.input_gradient ? 4.0 : 2.0) * inputs * units + kPointwise * units};
+}
+
+void Dense::Declare(NeedList& needs, bool training) const {
   needs.Param(kWeights, "weights", (shape_.weights() + shape_.bias()) * kFloat);
-  if (shape_.input_gradient) needs.Param(Transposed, "transposed weights", shape_.transposed() * kFloat);
+  if (training && shape_.input_gradient) needs.Param(Transposed, "transposed weights", shape_.transposed() * kFloat);
 }
 
 std::vector<WeightTensor> Dense::Weights() const {
@@ -69,7 +76,7 @@ std::vector<WeightTensor> Dense::Weights() const {
 }
 
 void Dense::Prepare(const OwnerMemory& memory, ThreadPool& pool) const {
-  if (shape_.input_gradient) dense_transpose(memory.F32(Transposed), memory.F32(kWeights), shape_, pool);
+  if (memory.Has(Transposed)) dense_transpose(memory.F32(Transposed), memory.F32(kWeights), shape_, pool);
 }
 
 void Dense::Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const {

@@ -21,7 +21,8 @@ class Dense final : public Layer {
   std::string Describe() const override;
   int64_t width() const override { return shape_.units; }
   void AddTiles(ProductSet& products) override { tiles_ = AddDenseTiles(products, shape_); }
-  void Declare(NeedList& needs) const override;
+  void Declare(NeedList& needs, bool training) const override;
+  LayerWork Work() const override;
   std::vector<WeightTensor> Weights() const override;
   void Prepare(const OwnerMemory& memory, ThreadPool& pool) const override;
   void Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const override;

@@ -17,7 +17,10 @@ class Dropout final : public Layer {
 
   std::string Describe() const override;
   int64_t width() const override { return config_.width; }
-  void Declare(NeedList&) const override {}
+  void Declare(NeedList&, bool) const override {}
+  LayerWork Work() const override {
+    return {.forward = 50.0 * static_cast<double>(width()), .backward = 100.0 * static_cast<double>(width())};
+  }
   void Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const override;
   void Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in, const OwnerMemory& memory,
                 const RunContext& run) const override;

@@ -12,7 +12,7 @@ std::string Embedding::Describe() const {
   return fmt::format("Embedding(input_dim={}, output_dim={})", config_.ids, config_.width);
 }
 
-void Embedding::Declare(NeedList& needs) const {
+void Embedding::Declare(NeedList& needs, bool /*training*/) const {
   needs.Param(kWeights, "weights", config_.ids * stride_ * static_cast<int64_t>(sizeof(float)));
 }
 

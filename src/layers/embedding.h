@@ -15,7 +15,10 @@ class Embedding final : public Layer {
 
   std::string Describe() const override;
   int64_t width() const override { return config_.width; }
-  void Declare(NeedList& needs) const override;
+  void Declare(NeedList& needs, bool training) const override;
+  LayerWork Work() const override {
+    return {.forward = 10.0 * static_cast<double>(width()), .backward = 20.0 * static_cast<double>(width())};
+  }
   std::vector<WeightTensor> Weights() const override;
   void Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const override;
   void Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in, const OwnerMemory& memory,

@@ -48,6 +48,13 @@ inline constexpr int kWeights = 0;   // what training changes: Life::Param
 inline constexpr int kGradient = 1;  // the same size, Life::Grad; declared by the model for every layer with weights
 inline constexpr int kFirstOwnKey = 2;
 
+// Operations that a row takes, counted as products: a multiplication or an addition is one, and pointwise work stands for
+// as many products as take its time.
+struct LayerWork {
+  double forward = 0.0;
+  double backward = 0.0;  // Replay included
+};
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -56,7 +63,8 @@ class Layer {
 
   // While the model is built.
   virtual void AddTiles(ProductSet&) {}
-  virtual void Declare(NeedList& needs) const = 0;
+  virtual void Declare(NeedList& needs, bool training) const = 0;  // without training: what forward needs
+  virtual LayerWork Work() const = 0;
   virtual std::vector<WeightTensor> Weights() const { return {}; }
   virtual bool carries_rows() const { return false; }  // its output needs the rows before the block in front of it
 

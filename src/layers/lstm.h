@@ -20,7 +20,8 @@ class Lstm final : public Layer {
   std::string Describe() const override;
   int64_t width() const override { return shape_.units; }
   void AddTiles(ProductSet& products) override { tiles_ = AddLstmTiles(products, shape_); }
-  void Declare(NeedList& needs) const override;
+  void Declare(NeedList& needs, bool training) const override;
+  LayerWork Work() const override;
   std::vector<WeightTensor> Weights() const override;
   bool carries_rows() const override { return true; }
   void Prepare(const OwnerMemory& memory, ThreadPool& pool) const override;

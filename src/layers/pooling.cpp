@@ -25,13 +25,13 @@ const char* PoolingName(PoolingMode mode) {
 
 std::string Pooling::Describe() const { return fmt::format("Pooling(mode={})", PoolingName(config_.mode)); }
 
-void Pooling::Declare(NeedList& needs) const {
+void Pooling::Declare(NeedList& needs, bool training) const {
   const int64_t row = stride_ * static_cast<int64_t>(sizeof(float));
   needs.State(Value, "pooled", row);
-  needs.StateGradient(Gradient, "gradient of pooled", row);
+  if (training) needs.StateGradient(Gradient, "gradient of pooled", row);
   if (config_.mode == PoolingMode::Max) {
     needs.State(Winner, "step of the maximum", row);
-    needs.StateGradient(FinalWinner, "step of the final maximum", row);  // State is rewound by recompute
+    if (training) needs.StateGradient(FinalWinner, "step of the final maximum", row);  // State is rewound by recompute
   }
 }
 

@@ -17,7 +17,10 @@ class Pooling final : public Layer {
 
   std::string Describe() const override;
   int64_t width() const override { return config_.width; }
-  void Declare(NeedList& needs) const override;
+  void Declare(NeedList& needs, bool training) const override;
+  LayerWork Work() const override {
+    return {.forward = 10.0 * static_cast<double>(width()), .backward = 20.0 * static_cast<double>(width())};
+  }
   void StartForward(const OwnerMemory& memory, int64_t rows) const override;
   void StartBackward(const OwnerMemory& memory, int64_t rows) const override;
   // `out` is not used: the value is State.

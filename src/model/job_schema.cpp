@@ -315,6 +315,14 @@ std::vector<Field<TrainOptions>> TrainFields() {
   };
 }
 
+std::vector<Field<MemoryOptions>> MemoryFields() {
+  return {
+      BudgetField(),
+      Path("spill", &MemoryOptions::spill, "a folder on a real disk for State that recompute begins from; empty: none"),
+      Whole("max_recompute", &MemoryOptions::max_recompute, {0, 1000}, "times a block may be run again, at most"),
+  };
+}
+
 std::vector<Field<EmbeddingOptions>> EmbeddingFields() {
   return {
       Whole("input_dim", &EmbeddingOptions::input_dim, kIds, "number of ids; 0: the data's vocabulary", {"num_embeddings"}),
@@ -398,7 +406,7 @@ const std::vector<Field<Job>>& JobFields() {
     Append(
         all, "train.", TrainFields(), [](auto& job) -> auto& { return job.train; });
     Append(
-        all, "memory.", std::vector{BudgetField()}, [](auto& job) -> auto& { return job.memory; });
+        all, "memory.", MemoryFields(), [](auto& job) -> auto& { return job.memory; });
     return all;
   }();
   return kFields;

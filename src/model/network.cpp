@@ -44,7 +44,7 @@ std::unique_ptr<Layer> MakeLayer(const Node& node, int number, int64_t input_str
 
 int64_t WeightBytes(const Layer& layer) {
   NeedList needs;
-  layer.Declare(needs);
+  layer.Declare(needs, /*training=*/false);
   for (const Need& need : needs.needs()) {
     if (need.key == kWeights) return need.bytes;
   }
@@ -114,12 +114,19 @@ Network::Network(Spec spec) : spec_(std::move(spec)) {
   PLIMSOLL_CHECK(body_layers_ < layers(), "the last layer is a Dense; the spec sees to it");
 }
 
-int64_t Network::parameters() const {
-  int64_t sum = 0;
-  for (const auto& layer : layers_) {
-    for (const WeightTensor& tensor : layer->Weights()) sum += tensor.rows * tensor.columns;
+EpochWork Network::Work(int64_t rows, int64_t row_steps, int64_t updates) const {
+  constexpr double kUpdate = 400.0;  // operations a weight: the optimizer waits for memory
+  EpochWork work;
+  int64_t weights = 0;
+  for (int number = 0; number < layers(); ++number) {
+    const LayerWork own = layer(number).Work();
+    const auto count = static_cast<double>(pooling_ != nullptr && number >= body_layers_ ? rows : row_steps);
+    (number < body_layers_ ? work.forward : work.backward) += own.forward * count;
+    work.backward += own.backward * count;
+    weights += WeightBytes(layer(number)) / kFloat;
   }
-  return sum;
+  work.update = kUpdate * static_cast<double>(weights) * static_cast<double>(updates);
+  return work;
 }
 
 void Network::AddTiles(ProductSet& products) {
@@ -133,7 +140,7 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
   for (int number = 0; number < network.layers(); ++number) {
     const Layer& layer = network.layer(number);
     NeedList needs;
-    layer.Declare(needs);
+    layer.Declare(needs, options.training);
     const int64_t weights = WeightBytes(layer);
     if (weights > 0 && options.training) {
       needs.Grad(kGradient, "gradient", weights);
@@ -168,7 +175,14 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
 }
 
 NetworkMemory::NetworkMemory(const Network& network, const std::vector<OwnerNeeds>& needs, const Plan& plan, const Arena& arena)
-    : layers_(network.layers()), group_rows_(plan.group_rows) {
+    : layers_(network.layers()) {
+  Bind(needs, plan, arena);
+}
+
+void NetworkMemory::Bind(const std::vector<OwnerNeeds>& needs, const Plan& plan, const Arena& arena) {
+  group_rows_ = plan.group_rows;
+  owners_.clear();
+  states_.clear();
   PLIMSOLL_CHECK(needs.size() == static_cast<size_t>(layers_) + static_cast<size_t>(NetworkOwner::Count),
                  "every owner has declared");
   size_t buffer = 0;

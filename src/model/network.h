@@ -31,7 +31,8 @@ class Network {
   int body_layers() const { return body_layers_; }
   const Pooling* pooling() const { return pooling_; }  // the last body layer, or null: one target a step
   bool learns_below(int number) const { return learns_below_[static_cast<size_t>(number)]; }  // its input's gradient is wanted
-  int64_t parameters() const;
+  // Work of an epoch with so many sequences, steps of theirs in all, and updates.
+  EpochWork Work(int64_t rows, int64_t row_steps, int64_t updates) const;
 
   void AddTiles(ProductSet& products);
 
@@ -68,6 +69,8 @@ class NetworkMemory {
   NetworkMemory(const Network& network, const std::vector<OwnerNeeds>& needs, const Plan& plan, const Arena& arena);
   NetworkMemory(const NetworkMemory&) = delete;
   NetworkMemory& operator=(const NetworkMemory&) = delete;
+  // Takes the places of another plan of the same needs.
+  void Bind(const std::vector<OwnerNeeds>& needs, const Plan& plan, const Arena& arena);
 
   const OwnerMemory& layer(int number) const { return owners_[static_cast<size_t>(number)]; }
   const OwnerMemory& owner(NetworkOwner owner) const { return owners_[static_cast<size_t>(layers_ + static_cast<int>(owner))]; }

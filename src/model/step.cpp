@@ -13,9 +13,9 @@
 namespace plimsoll {
 
 Step::Step(const Network& network, NetworkMemory& memory, ThreadPool& pool, uint64_t dropout_seed)
-    : network_(network), memory_(memory), run_{.pool = &pool, .dropout_seed = dropout_seed} {}
+    : network_(network), memory_(memory), slots_(memory), run_{.pool = &pool, .dropout_seed = dropout_seed} {}
 
-void Step::TrainGroup(const RowGroup& group, Schedule& schedule, double scale, StepSums& sums) {
+Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, double scale, StepSums& sums) {
   run_.training = true;
   scale_ = static_cast<float>(scale);
   sums_ = &sums;
@@ -26,10 +26,10 @@ void Step::TrainGroup(const RowGroup& group, Schedule& schedule, double scale, S
         Forward(group, action.first_block, action.blocks, Tape::None);
         break;
       case Action::Kind::Keep:
-        KeepState(group, action.slot, action.first_block);
+        PLIMSOLL_RETURN_IF_ERROR(slots_.Keep(action.slot, group.Active(action.first_block * kBlockSteps)));
         break;
       case Action::Kind::Restore:
-        RestoreState(group, action.slot, action.first_block);
+        PLIMSOLL_RETURN_IF_ERROR(RestoreState(group, action.slot, action.first_block));
         break;
       case Action::Kind::Record:
         Forward(group, action.first_block, action.blocks, Tape::Keep);
@@ -39,6 +39,7 @@ void Step::TrainGroup(const RowGroup& group, Schedule& schedule, double scale, S
         break;
     }
   }
+  return Status::Ok();
 }
 
 void Step::Forward(const RowGroup& group, int64_t first_block, int64_t blocks, Tape tape) {
@@ -190,19 +191,10 @@ void Step::StartReverse(const RowGroup& group) {
 }
 
 // A slot holds the State of the rows that are still active at the block it stands before.
-void Step::KeepState(const RowGroup& group, int64_t slot, int64_t next_block) {
-  const int64_t rows = group.Active(next_block * kBlockSteps);
-  for (const NetworkMemory::StateBuffer& buffer : memory_.states()) {
-    std::memcpy(buffer.Slot(slot, memory_.group_rows()), buffer.state, static_cast<size_t>(rows * buffer.row_bytes));
-  }
-}
-
-void Step::RestoreState(const RowGroup& group, int64_t slot, int64_t next_block) {
-  if (slot == kStartSlot) return StartForward(group);
-  const int64_t rows = group.Active(next_block * kBlockSteps);
-  for (const NetworkMemory::StateBuffer& buffer : memory_.states()) {
-    std::memcpy(buffer.state, buffer.Slot(slot, memory_.group_rows()), static_cast<size_t>(rows * buffer.row_bytes));
-  }
+Status Step::RestoreState(const RowGroup& group, int64_t slot, int64_t next_block) {
+  if (slot != kStartSlot) return slots_.Restore(slot, group.Active(next_block * kBlockSteps));
+  StartForward(group);
+  return Status::Ok();
 }
 
 void Step::ZeroGradients() {

@@ -5,6 +5,7 @@
 
 #include "data/row_group.h"
 #include "model/network.h"
+#include "model/slots.h"
 #include "plan/schedule.h"
 #include "plimsoll/observer.h"
 
@@ -32,12 +33,14 @@ class Step {
   void ZeroGradients();
   // Gradients of the group are added; `scale` is one over the number of items of the whole batch.
   // The schedule has been started on the group's blocks.
-  void TrainGroup(const RowGroup& group, Schedule& schedule, double scale, StepSums& sums);
+  // Fails only where slots lie in a file and the disk does.
+  Status TrainGroup(const RowGroup& group, Schedule& schedule, double scale, StepSums& sums);
   // Forward only, no dropout.
   void EvaluateGroup(const RowGroup& group, StepSums& sums);
   // After the weights have changed.
   void PrepareWeights();
 
+  Slots& slots() { return slots_; }
   void SetOutputSink(OutputSink* sink) { sink_ = sink; }
 
  private:
@@ -47,8 +50,7 @@ class Step {
   void StartReverse(const RowGroup& group);
   void Forward(const RowGroup& group, int64_t first_block, int64_t blocks, Tape tape);
   void Reverse(const RowGroup& group, int64_t first_block, int64_t blocks);
-  void KeepState(const RowGroup& group, int64_t slot, int64_t next_block);
-  void RestoreState(const RowGroup& group, int64_t slot, int64_t next_block);
+  Status RestoreState(const RowGroup& group, int64_t slot, int64_t next_block);
   void Head(const RowGroup& group, const Block& block, int64_t first_item, const Slice& in, const Slice& d_in);
 
   Block BlockAt(const RowGroup& group, int64_t number) const;
@@ -60,6 +62,7 @@ class Step {
 
   const Network& network_;
   NetworkMemory& memory_;
+  Slots slots_;
   RunContext run_;
   OutputSink* sink_ = nullptr;
   int64_t segment_start_ = 0;  // first block of the recorded segment

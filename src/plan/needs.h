@@ -25,7 +25,7 @@ enum class NeedUnit {
   BlockAndRow,  // row-steps of one block, and the rows at its start in front of them
   BorderRow,    // rows active at the start of each kept block
   SliceRow,     // rows of a slice of the output layer
-  SlotRow,      // rows of the largest row group, for every slot
+  SlotRow,      // rows of the largest row group, for every slot in memory
 };
 
 struct Need {
@@ -75,7 +75,7 @@ struct Extent {
   int64_t kept_row_steps = 0;  // of the blocks whose Tape is in memory together
   int64_t kept_border_rows = 0;
   int64_t slice_rows = 0;
-  int64_t slots = 0;
+  int64_t slots = 0;  // in memory
 };
 
 int64_t NeedBytes(const Need& need, const Extent& extent);

@@ -2,6 +2,7 @@
 //   in:    buffers (bytes, first and last moment of the step in which they are used)
 //   out:   the same buffers with offsets, and the peak
 //   never: looks at layers, data or the clock; same input, same output
+// What is carried from step to step (Param, Moment) lies first, in the same place whatever else is planned.
 // Invariant: two buffers in use in the same moment never share a byte.
 #pragma once
 

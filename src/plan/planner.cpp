@@ -14,6 +14,8 @@ namespace {
 // For page granularity and the kernel's counters, which run behind by some pages a core.
 constexpr int64_t kSlackBytes = 256 * kKiB;
 
+constexpr int64_t kGroupStep = 8;  // smaller row groups are tried in these
+
 // The sum that a person is shown a buffer under.
 std::string OwnerLine(const PlannedBuffer& buffer) {
   switch (buffer.life) {
@@ -66,14 +68,14 @@ std::vector<std::pair<std::string, int64_t>> ArenaByOwner(const Plan& plan) {
   return owners;
 }
 
-std::vector<PlannedBuffer> BuffersOf(const PlanInput& input, const Extent& extent) {
+// All buffers of the plan, without bytes.
+std::vector<PlannedBuffer> BuffersOf(const PlanInput& input) {
   std::vector<PlannedBuffer> buffers;
   for (const OwnerNeeds& owner : input.owners) {
     for (const Need& need : owner.needs) {
       buffers.push_back({.owner = owner.owner,
                          .name = need.name,
                          .life = need.life,
-                         .bytes = NeedBytes(need, extent),
                          .first = static_cast<int>(need.first),
                          .last = static_cast<int>(need.last)});
     }
@@ -81,10 +83,16 @@ std::vector<PlannedBuffer> BuffersOf(const PlanInput& input, const Extent& exten
   return buffers;
 }
 
-int64_t PeakWith(const PlanInput& input, const Recompute& recompute) {
-  std::vector<PlannedBuffer> buffers = BuffersOf(input, ExtentOf(input, recompute));
-  return input.base_bytes + kSlackBytes + PlaceBuffers(buffers, input.placement);
+void SetBytes(std::vector<PlannedBuffer>& buffers, const PlanInput& input, const Extent& extent) {
+  auto buffer = buffers.begin();
+  for (const OwnerNeeds& owner : input.owners) {
+    for (const Need& need : owner.needs) (buffer++)->bytes = NeedBytes(need, extent);
+  }
 }
+
+int64_t OwnRows(const PlanInput& input) { return static_cast<int64_t>(input.worst_lengths.size()); }
+int64_t FewestRows(const PlanInput& input) { return std::min(input.fewest_rows, OwnRows(input)); }
+int64_t FewerRows(int64_t rows) { return (rows - 1) / kGroupStep * kGroupStep; }
 
 int64_t SegmentsOf(int64_t blocks, int64_t segment_blocks) { return (blocks + segment_blocks - 1) / segment_blocks; }
 
@@ -114,106 +122,191 @@ int64_t MostSlots(int64_t most, const Holds& holds) {
   return low;
 }
 
+// What the cuts of one size of row groups come to.
+struct Fit {
+  bool fits = false;
+  Cut best;      // the fewest forward runs of those that fit
+  Cut smallest;  // of all
+  int64_t smallest_bytes = 0;
+  int64_t full_speed_bytes = 0;  // everything kept
+};
+
+// Tries cuts; the list of buffers is made once.
+class Cutter {
+ public:
+  explicit Cutter(const PlanInput& input) : input_(input), blocks_(BlocksOfWorstGroup(input)), buffers_(BuffersOf(input)) {}
+
+  Fit FitGroup(int64_t rows, int64_t budget_bytes) {
+    Fit fit;
+    fit.best = fit.smallest = {.group_rows = rows, .recompute = {.segment_blocks = input_.forward_only ? 1 : blocks_}};
+    fit.smallest_bytes = fit.full_speed_bytes = Peak(fit.best);
+    fit.fits = fit.full_speed_bytes <= budget_bytes;
+    if (input_.forward_only) return fit;
+    int64_t best_runs = blocks_;
+    const auto offer = [&](const Recompute& recompute) {
+      const int64_t runs = ForwardRuns(blocks_, recompute);
+      if (fit.fits && runs >= best_runs) return;
+      fit.best.recompute = recompute;
+      best_runs = runs;
+      fit.fits = true;
+    };
+    const auto note_smallest = [&](const Cut& cut, int64_t peak) {
+      if (peak >= fit.smallest_bytes) return;
+      fit.smallest = cut;
+      fit.smallest_bytes = peak;
+    };
+    const bool slower_wanted = fit.full_speed_bytes > budget_bytes;  // with everything kept nothing is faster
+
+    // Every length of a segment that gives another number of segments. More slots than segments would lie idle.
+    for (int64_t length = SegmentsOf(blocks_, 2); length >= 1 && blocks_ > 1; --length) {
+      const int64_t segments = SegmentsOf(blocks_, length);
+      length = SegmentsOf(blocks_, segments);  // the shortest that gives as many
+      const auto cut_with = [&](int64_t slots, bool spilled) {
+        return Cut{.group_rows = rows, .recompute = {.segment_blocks = length, .slots = slots, .spilled = spilled}};
+      };
+      const auto few_repeats = [&](int64_t slots) { return CostOf(segments, slots).repeats <= input_.max_repeats; };
+      if (!few_repeats(segments - 1)) continue;
+      // The fewest slots that keep the repeats within their limit, and the most that fit.
+      int64_t fewest = 0;
+      while (!few_repeats(fewest)) ++fewest;
+      const int64_t peak = Peak(cut_with(fewest, false));
+      note_smallest(cut_with(fewest, false), peak);
+      if (slower_wanted && peak <= budget_bytes) {
+        const int64_t more = MostSlots(segments - 1 - fewest,
+                                       [&](int64_t slots) { return Peak(cut_with(fewest + slots, false)) <= budget_bytes; });
+        offer(cut_with(fewest + more, false).recompute);
+      }
+      if (!input_.spill || segments - 1 <= kSpillWindow) continue;
+      // In a file there is room for a slot at every border.
+      const Cut spilled = cut_with(segments - 1, true);
+      const int64_t spilled_peak = Peak(spilled);
+      note_smallest(spilled, spilled_peak);
+      if (slower_wanted && spilled_peak <= budget_bytes) offer(spilled.recompute);
+    }
+    return fit;
+  }
+
+ private:
+  int64_t Peak(const Cut& cut) {
+    SetBytes(buffers_, input_, ExtentOf(input_, cut));
+    return input_.base_bytes + kSlackBytes + PlaceBuffers(buffers_, input_.placement);
+  }
+
+  const PlanInput& input_;
+  int64_t blocks_;
+  std::vector<PlannedBuffer> buffers_;
+};
+
 }  // namespace
 
 int64_t BlocksOfWorstGroup(const PlanInput& input) { return SegmentsOf(input.worst_lengths.front(), input.block_steps); }
 
-Extent ExtentOf(const PlanInput& input, const Recompute& recompute) {
-  const std::vector<int64_t>& lengths = input.worst_lengths;
-  PLIMSOLL_CHECK(!lengths.empty() && std::is_sorted(lengths.rbegin(), lengths.rend()), "rows come longest first");
-  Extent extent{.rows = static_cast<int64_t>(lengths.size()), .slice_rows = input.slice_rows, .slots = recompute.slots};
-  for (const int64_t length : lengths) {  // rows only end: no segment is larger than the first
+Extent ExtentOf(const PlanInput& input, const Cut& cut) {
+  PLIMSOLL_CHECK(cut.group_rows >= 1 && cut.group_rows <= OwnRows(input), "a group has rows, at most the job's own");
+  PLIMSOLL_CHECK(std::is_sorted(input.worst_lengths.rbegin(), input.worst_lengths.rend()), "rows come longest first");
+  Extent extent{.rows = cut.group_rows,
+                .slots = cut.recompute.spilled ? std::min(kSpillWindow, cut.recompute.slots) : cut.recompute.slots};
+  for (int64_t row = 0; row < extent.rows; ++row) {  // rows only end: no segment is larger than the first
+    const int64_t length = input.worst_lengths[static_cast<size_t>(row)];
     extent.group_row_steps += length;
     extent.block_row_steps += std::min(length, input.block_steps);
-    extent.kept_row_steps += std::min(length, input.block_steps * recompute.segment_blocks);
-    extent.kept_border_rows += std::min(SegmentsOf(length, input.block_steps), recompute.segment_blocks);
+    extent.kept_row_steps += std::min(length, input.block_steps * cut.recompute.segment_blocks);
+    extent.kept_border_rows += std::min(SegmentsOf(length, input.block_steps), cut.recompute.segment_blocks);
   }
+  extent.slice_rows = std::min(input.slice_rows, input.slice_steps ? extent.block_row_steps : extent.rows);
   return extent;
 }
 
-Plan PlanWith(const PlanInput& input, const Recompute& recompute) {
-  const Extent extent = ExtentOf(input, recompute);
+Plan PlanWith(const PlanInput& input, const Cut& cut) {
+  const Extent extent = ExtentOf(input, cut);
   Plan plan;
-  plan.buffers = BuffersOf(input, extent);
+  plan.buffers = BuffersOf(input);
+  SetBytes(plan.buffers, input, extent);
   plan.arena_bytes = PlaceBuffers(plan.buffers, input.placement);
   plan.group_rows = extent.rows;
+  plan.rounding_only_change = extent.rows < OwnRows(input);
   plan.block_steps = input.block_steps;
-  plan.loss_slice_rows = input.slice_rows;
+  plan.loss_slice_rows = extent.slice_rows;
   plan.base_bytes = input.base_bytes;
   plan.slack_bytes = kSlackBytes;
   plan.budget_bytes = input.budget_bytes;
   plan.peak_bytes = plan.base_bytes + plan.arena_bytes + plan.slack_bytes;
-  plan.min_bytes = plan.full_speed_bytes = plan.peak_bytes;
+  plan.min_bytes = plan.own_groups_bytes = plan.full_speed_bytes = plan.peak_bytes;
   plan.feasible = plan.peak_bytes <= plan.budget_bytes;
   plan.owners = ArenaByOwner(plan);
   plan.owners.emplace_back("program", plan.base_bytes);
   plan.owners.emplace_back("slack", plan.slack_bytes);
 
   const int64_t blocks = BlocksOfWorstGroup(input);
-  PlannedStage stage{
-      .layers = input.layers, .blocks = blocks, .segment_blocks = recompute.segment_blocks, .slots = recompute.slots};
+  const Recompute& recompute = cut.recompute;
+  PlannedStage stage{.layers = input.layers,
+                     .blocks = blocks,
+                     .segment_blocks = recompute.segment_blocks,
+                     .slots = recompute.slots,
+                     .spilled = recompute.spilled};
   if (!input.forward_only) {
     stage.repeats = CostOf(SegmentsOf(blocks, recompute.segment_blocks), recompute.slots).repeats;
     plan.recompute_factor = static_cast<double>(ForwardRuns(blocks, recompute)) / static_cast<double>(blocks);
+    plan.extra_time = plan.min_extra_time = ExtraTime(input.work, plan.recompute_factor);
+    plan.seconds_per_epoch = EpochSeconds(input.work, plan.recompute_factor, input.operations_per_second);
   }
   plan.stages.push_back(std::move(stage));
   return plan;
 }
 
 Plan FitToBudget(const PlanInput& input) {
-  if (input.forward_only) return PlanWith(input, {.segment_blocks = 1, .slots = 0});
-  const int64_t blocks = BlocksOfWorstGroup(input);
-  const Recompute everything{.segment_blocks = blocks, .slots = 0};
-  Recompute smallest = everything, best = everything;
-  int64_t smallest_peak = PeakWith(input, everything), best_runs = blocks;
-  const int64_t full_speed = smallest_peak;
-  bool fits = full_speed <= input.budget_bytes;
-
-  // Every length of a segment that gives another number of segments. More slots than segments would lie idle.
-  for (int64_t length = SegmentsOf(blocks, 2); length >= 1 && blocks > 1; --length) {
-    const int64_t segments = SegmentsOf(blocks, length);
-    length = SegmentsOf(blocks, segments);  // the shortest that gives as many
-    const auto few_repeats = [&](int64_t slots) { return CostOf(segments, slots).repeats <= input.max_repeats; };
-    if (!few_repeats(segments - 1)) continue;
-    // The fewest slots that keep the repeats within their limit, and the most that fit.
-    int64_t fewest = 0;
-    while (!few_repeats(fewest)) ++fewest;
-    const int64_t peak = PeakWith(input, {.segment_blocks = length, .slots = fewest});
-    if (peak < smallest_peak) {
-      smallest_peak = peak;
-      smallest = {.segment_blocks = length, .slots = fewest};
-    }
-    if (full_speed <= input.budget_bytes || peak > input.budget_bytes) continue;
-    const int64_t slots = fewest + MostSlots(segments - 1 - fewest, [&](int64_t more) {
-                            return PeakWith(input, {.segment_blocks = length, .slots = fewest + more}) <= input.budget_bytes;
-                          });
-    const int64_t runs = ForwardRuns(blocks, {.segment_blocks = length, .slots = slots});
-    if (!fits || runs < best_runs) {
-      best = {.segment_blocks = length, .slots = slots};
-      best_runs = runs;
-      fits = true;
-    }
+  Cutter cutter(input);
+  const int64_t own_rows = OwnRows(input);
+  const Fit own = cutter.FitGroup(own_rows, input.budget_bytes);
+  Fit best = own, smallest = own;
+  for (int64_t rows = FewerRows(own_rows); rows >= FewestRows(input); rows = FewerRows(rows)) {
+    const Fit fit = cutter.FitGroup(rows, best.fits ? 0 : input.budget_bytes);
+    if (!best.fits && fit.fits) best = fit;
+    if (fit.smallest_bytes < smallest.smallest_bytes) smallest = fit;
   }
-  Plan plan = PlanWith(input, fits ? best : smallest);
-  plan.min_bytes = smallest_peak;
-  plan.full_speed_bytes = full_speed;
+  Plan plan = PlanWith(input, best.fits ? best.best : smallest.smallest);
+  plan.min_bytes = smallest.smallest_bytes;
+  plan.own_groups_bytes = own.smallest_bytes;
+  plan.full_speed_bytes = own.full_speed_bytes;
+  if (!input.forward_only) {
+    const int64_t blocks = BlocksOfWorstGroup(input);
+    plan.min_extra_time = ExtraTime(
+        input.work, static_cast<double>(ForwardRuns(blocks, smallest.smallest.recompute)) / static_cast<double>(blocks));
+  }
   return plan;
 }
 
+int64_t SmallestBudget(const PlanInput& input) {
+  Cutter cutter(input);
+  int64_t smallest = INT64_MAX;
+  for (int64_t rows = OwnRows(input); rows >= FewestRows(input); rows = FewerRows(rows)) {
+    smallest = std::min(smallest, cutter.FitGroup(rows, 0).smallest_bytes);
+  }
+  return smallest;
+}
+
 Recompute RecomputeOf(const Plan& plan) {
-  return {.segment_blocks = plan.stages.front().segment_blocks, .slots = plan.stages.front().slots};
+  const PlannedStage& stage = plan.stages.front();
+  return {.segment_blocks = stage.segment_blocks, .slots = stage.slots, .spilled = stage.spilled};
 }
 
 Status CheckFeasible(const Plan& plan) {
   if (plan.feasible) return Status::Ok();
+  const auto owner = std::max_element(plan.owners.begin(), plan.owners.end(),
+                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto largest = std::max_element(plan.buffers.begin(), plan.buffers.end(),
                                         [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  std::string hint = fmt::format("state --memory {} or more", plan.min_bytes);
+  for (const PlanChange& change : plan.changes) {
+    hint += fmt::format(", or {} (then {})", change.change, PrettyBytesUp(change.min_bytes));
+  }
   return Status::OverBudget(
-      {.message =
-           fmt::format("no plan fits {}; the smallest budget that works is {} ({} bytes); its largest buffer: {} of {} with {}",
-                       PrettyBytes(plan.budget_bytes), PrettyBytesUp(plan.min_bytes), plan.min_bytes, largest->name,
-                       largest->owner, PrettyBytes(largest->bytes)),
-       .hint = fmt::format("state --memory {} or more, or lower train.batch_size", plan.min_bytes),
+      {.message = fmt::format("no plan fits {}; the smallest budget that works is {} ({} bytes, about +{:.0f} % time); most of "
+                              "it: {} with {}; the largest buffer: {} of {} with {}",
+                              PrettyBytes(plan.budget_bytes), PrettyBytesUp(plan.min_bytes), plan.min_bytes,
+                              100.0 * plan.min_extra_time, owner->first, PrettyBytes(owner->second), largest->name,
+                              largest->owner, PrettyBytes(largest->bytes)),
+       .hint = hint,
        .min_bytes = plan.min_bytes});
 }
 

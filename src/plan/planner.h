@@ -2,6 +2,7 @@
 //   life, bytes and offset.
 //   in:    what every owner needs, the lengths of the worst row group, block length, process base, budget
 //   out:   the plan that needs the fewest forward runs of those that fit; else the smallest one, marked as not feasible
+//   The job's own row groups are kept as long as any cut in time fits.
 //   never: knows a layer, a file or the clock, so it is tested with made-up numbers
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/cost.h"
 #include "plan/needs.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
@@ -24,25 +26,40 @@ struct OwnerNeeds {
 
 struct PlanInput {
   std::vector<OwnerNeeds> owners;
-  std::vector<int64_t> worst_lengths;  // of the worst row group, descending
+  std::vector<int64_t> worst_lengths;  // of the worst row group of the job's own size, descending
   int64_t block_steps = 16;
-  int64_t slice_rows = 0;
+  int64_t slice_rows = 0;           // most rows of a slice of the output layer
+  bool slice_steps = false;         // the output layer sees every step; else one row a sequence
   std::vector<std::string> layers;  // names, for the report
   PlacementRules placement;
   bool forward_only = false;  // evaluation: no Tape beyond the block that runs
-  int64_t base_bytes = 0;     // what the process holds beside the arena
+  bool spill = false;         // slots may lie in a file
+  EpochWork work;
+  double operations_per_second = 0.0;  // 0: unknown
+  int64_t base_bytes = 0;              // what the process holds beside the arena
   int64_t budget_bytes = 0;
   int64_t max_repeats = 3;  // times a block may run forward beyond the first, at most
+  int64_t fewest_rows = 8;  // of a row group; a job whose own groups are smaller keeps them
+};
+
+// How a job is cut: rows that run together, and what of their steps is kept.
+struct Cut {
+  int64_t group_rows = 0;
+  Recompute recompute;
 };
 
 int64_t BlocksOfWorstGroup(const PlanInput& input);
-Extent ExtentOf(const PlanInput& input, const Recompute& recompute);
+Extent ExtentOf(const PlanInput& input, const Cut& cut);
 
-// The plan with this cut, whether it fits or not. Buffers stand in the order of owners and their needs. min_bytes and
-// full_speed_bytes are its own.
-Plan PlanWith(const PlanInput& input, const Recompute& recompute);
+// The plan with this cut, whether it fits or not. Buffers stand in the order of owners and their needs. min_bytes,
+// own_groups_bytes and full_speed_bytes are its own.
+Plan PlanWith(const PlanInput& input, const Cut& cut);
 
+// Row groups smaller than the job's are tried only when nothing else fits.
 Plan FitToBudget(const PlanInput& input);
+
+// The smallest budget that works.
+int64_t SmallestBudget(const PlanInput& input);
 
 // How a plan cuts its groups.
 Recompute RecomputeOf(const Plan& plan);

@@ -19,12 +19,13 @@ PlanInput MadeUpInput() {
   return {.owners = {{"lstm", layer.needs()}, {"batch", batch.needs()}},
           .worst_lengths = {40, 17, 16, 1},
           .slice_rows = 4,
+          .slice_steps = true,
           .layers = {"lstm"}};
 }
 
 TEST(Planner, UnitsAreCountedByTheWorstRowGroup) {
   const PlanInput input = MadeUpInput();
-  const Recompute everything{.segment_blocks = 3, .slots = 0};
+  const Cut everything{.group_rows = 4, .recompute = {.segment_blocks = 3}};
   const Extent extent = ExtentOf(input, everything);
   EXPECT_EQ(extent.rows, 4);
   EXPECT_EQ(extent.group_row_steps, 74);
@@ -43,10 +44,10 @@ TEST(Planner, UnitsAreCountedByTheWorstRowGroup) {
 }
 
 TEST(Planner, ASegmentKeepsItsBlocksAndEverySlotTheStateOfAllRows) {
-  const Extent extent = ExtentOf(MadeUpInput(), {.segment_blocks = 2, .slots = 3});
+  const Extent extent = ExtentOf(MadeUpInput(), {4, {.segment_blocks = 2, .slots = 3}});
   EXPECT_EQ(extent.kept_row_steps, 32 + 17 + 16 + 1);
   EXPECT_EQ(extent.kept_border_rows, 2 + 2 + 1 + 1);
-  EXPECT_EQ(PlanWith(MadeUpInput(), {.segment_blocks = 2, .slots = 3}).buffers[6].bytes, 4 * 40 * 3);
+  EXPECT_EQ(PlanWith(MadeUpInput(), {4, {.segment_blocks = 2, .slots = 3}}).buffers[6].bytes, 4 * 40 * 3);
 }
 
 TEST(Planner, EvaluationKeepsOneBlock) {
@@ -59,7 +60,7 @@ TEST(Planner, EvaluationKeepsOneBlock) {
 }
 
 TEST(Planner, OwnersSumToThePeak) {
-  const Plan plan = PlanWith(MadeUpInput(), {.segment_blocks = 2, .slots = 1});
+  const Plan plan = PlanWith(MadeUpInput(), {4, {.segment_blocks = 2, .slots = 1}});
   int64_t sum = 0;
   for (const auto& [owner, bytes] : plan.owners) {
     EXPECT_GE(bytes, 0) << owner;
@@ -108,6 +109,7 @@ TEST(Planner, ABudgetBelowTheSmallestIsRefusedWithTheSmallestThatWorks) {
   EXPECT_EQ(refused.kind(), StatusKind::OverBudget);
   EXPECT_EQ(refused.min_bytes(), smallest);
   EXPECT_NE(refused.message().find("features of batch"), std::string::npos) << refused.message();
+  EXPECT_NE(refused.message().find("most of it: program"), std::string::npos) << refused.message();
   EXPECT_TRUE(CheckFeasible(FitToBudget(LongInput(smallest))).ok());
 }
 
@@ -118,6 +120,60 @@ TEST(Planner, MoreRepeatsAllowASmallerBudget) {
   EXPECT_LT(FitToBudget(input).min_bytes, usual);
   input.max_repeats = 0;
   EXPECT_EQ(FitToBudget(input).min_bytes, FitToBudget(input).full_speed_bytes);
+}
+
+PlanInput ManyRows(int64_t budget_bytes) {
+  PlanInput input = LongInput(budget_bytes);
+  input.worst_lengths.assign(30, 1600);
+  return input;
+}
+
+TEST(Planner, SmallerGroupsOnlyWhenNothingElseFits) {
+  const Plan unlimited = FitToBudget(ManyRows(1 << 30));
+  EXPECT_EQ(unlimited.group_rows, 30);
+  EXPECT_FALSE(unlimited.rounding_only_change);
+  EXPECT_LT(unlimited.min_bytes, unlimited.own_groups_bytes);
+  const Plan own = FitToBudget(ManyRows(unlimited.own_groups_bytes));
+  EXPECT_TRUE(own.feasible);
+  EXPECT_EQ(own.group_rows, 30);
+  const Plan fewer = FitToBudget(ManyRows(unlimited.own_groups_bytes - 1));
+  EXPECT_TRUE(fewer.feasible);
+  EXPECT_EQ(fewer.group_rows, 24) << "the largest multiple of eight that fits";
+  EXPECT_TRUE(fewer.rounding_only_change);
+  const Plan fewest = FitToBudget(ManyRows(unlimited.min_bytes));
+  EXPECT_TRUE(fewest.feasible);
+  EXPECT_EQ(fewest.group_rows, 8);
+  EXPECT_FALSE(FitToBudget(ManyRows(unlimited.min_bytes - 1)).feasible);
+  EXPECT_EQ(SmallestBudget(ManyRows(0)), unlimited.min_bytes);
+}
+
+TEST(Planner, SlotsInAFileTakeTwoPlacesInMemoryAndSaveForwardRuns) {
+  const Plan unlimited = FitToBudget(LongInput(1 << 30));
+  PlanInput input = LongInput(unlimited.min_bytes);
+  const Plan without = FitToBudget(input);
+  input.spill = true;
+  const Plan with = FitToBudget(input);
+  EXPECT_LT(with.min_bytes, without.min_bytes);
+  EXPECT_TRUE(with.stages.at(0).spilled);
+  EXPECT_LT(with.recompute_factor, without.recompute_factor);
+  EXPECT_EQ(with.stages.at(0).repeats, 1);
+  EXPECT_EQ(with.buffers[6].bytes, kSpillWindow * 8 * 40);
+  input.budget_bytes = unlimited.full_speed_bytes;
+  EXPECT_FALSE(FitToBudget(input).stages.at(0).spilled) << "nothing is spilled where everything fits";
+}
+
+TEST(Planner, TimeFollowsFromWorkAndForwardRuns) {
+  PlanInput input = LongInput(1 << 30);
+  input.work = {.forward = 100.0, .backward = 180.0, .update = 20.0};
+  input.operations_per_second = 10.0;
+  const Plan fast = FitToBudget(input);
+  EXPECT_DOUBLE_EQ(fast.seconds_per_epoch, 30.0);
+  EXPECT_EQ(fast.extra_time, 0.0);
+  input.budget_bytes = fast.min_bytes;
+  const Plan slow = FitToBudget(input);
+  EXPECT_DOUBLE_EQ(slow.extra_time, (slow.recompute_factor - 1.0) / 3.0);
+  EXPECT_DOUBLE_EQ(slow.seconds_per_epoch, 30.0 * (1.0 + slow.extra_time));
+  EXPECT_DOUBLE_EQ(fast.min_extra_time, slow.extra_time);
 }
 
 }  // namespace

@@ -24,10 +24,14 @@ struct Action {
 };
 inline constexpr int64_t kStartSlot = -1;
 
+// Slots in a file pass through memory: one on its way out, or the next one on its way in while the last one is used.
+inline constexpr int64_t kSpillWindow = 2;
+
 // How a group is cut. All of it in one segment needs no slots.
 struct Recompute {
   int64_t segment_blocks = 1;  // whose Tape is in memory together
   int64_t slots = 0;           // copies of State beside the zero start
+  bool spilled = false;        // they lie in a file
 };
 
 // Forward runs of the segments of a group, in all, and the most that one segment runs beyond its Record.

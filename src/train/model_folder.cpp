@@ -45,10 +45,7 @@ Status WriteModel(const std::string& folder, const Setup& setup, const Engine& e
                          const WeightPlace& place = places[tensor];
                          GatherWeights(out, engine.memory.layer(place.layer).F32(kWeights), place.tensor, first, count);
                        }));
-  Result<FileWriter> job = FileWriter::Create(folder + kJobFile);
-  if (!job.ok()) return job.status();
-  PLIMSOLL_RETURN_IF_ERROR(job->Write(JobAsToml(setup.job)));
-  return job->Commit();
+  return WriteTextFile(folder + kJobFile, JobAsToml(setup.job));
 }
 
 Status ReadWeights(const std::string& folder, const Setup& setup, const Engine& engine) {

@@ -12,13 +12,16 @@
 #include "base/check.h"
 #include "base/machine.h"
 #include "base/random.h"
+#include "kernels/product_speed.h"
 #include "train/budget.h"
+#include "train/changes.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr int64_t kBaseStep = 256 * kKiB;  // the base is rounded up, so that two runs name the same minimum
 constexpr int64_t kStackBytes = 256 * kKiB;
+constexpr int kSpeedSamples = 5;
 
 void MakeAbsolute(std::string& path) {
   if (!path.empty() && !path.starts_with("generate:")) path = std::filesystem::absolute(path).lexically_normal().string();
@@ -27,7 +30,7 @@ void MakeAbsolute(std::string& path) {
 // Fills in what the spec has decided, so that the job says it: a trained model is read back with other data.
 void Resolve(Job& job, const Spec& spec) {
   for (std::string* path : {&job.data.train, &job.data.targets, &job.data.lengths, &job.data.valid_file,
-                            &job.data.valid_targets, &job.data.valid_lengths, &job.init_from}) {
+                            &job.data.valid_targets, &job.data.valid_lengths, &job.init_from, &job.memory.spill}) {
     MakeAbsolute(*path);
   }
   if (spec.id_input) job.data.vocabulary = spec.vocabulary;
@@ -65,25 +68,46 @@ Result<int> ThreadsOf(const Job& job) {
   return static_cast<int>(threads);
 }
 
+// Slots lie where the plan says.
+Status UseSlots(Setup& setup, Step& step) {
+  const PlannedStage& stage = setup.plan.stages.front();
+  return step.slots().Use(stage.spilled ? setup.spill.get() : nullptr, stage.slots);
+}
+
 }  // namespace
 
-std::vector<int64_t> WorstLengths(const Samples& samples, const Samples* more, int64_t batch_size) {
-  // Any group of the job has, row by row, at most these lengths.
+void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps) {
+  const int64_t batch_size = std::min(needed.job.train.batch_size, needed.samples);
+  input.owners = DeclareNeeds(network, {.batch_size = batch_size, .shape = needed.shape, .training = needed.training});
+  input.block_steps = kBlockSteps;
+  input.slice_rows = kSliceRows;
+  input.slice_steps = network.pooling() == nullptr;
+  input.layers.clear();
+  for (int layer = 0; layer < network.layers(); ++layer) input.layers.push_back(network.name(layer));
+  input.placement = {.align = kBufferAlign, .guard_bytes = kGuardBytes};
+  input.forward_only = !needed.training;
+  input.max_repeats = needed.job.memory.max_recompute;
+  input.work = network.Work(needed.samples, row_steps, (needed.samples + batch_size - 1) / batch_size);
+}
+
+LengthFacts LookAtLengths(const Samples& samples, const Samples* more, int64_t batch_size) {
+  // Any group of the job has, row by row, at most the longest lengths.
+  LengthFacts facts;
   std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> longest;
   const auto most = static_cast<size_t>(std::min(batch_size, kGroupRows));
   for (const Samples* set : {&samples, more}) {
     if (set == nullptr) continue;
     for (int64_t sample = 0; sample < set->count(); ++sample) {
       const int64_t length = set->length(sample);
+      if (set == &samples) facts.row_steps += length;
       if (longest.size() == most && length <= longest.top()) continue;
       if (longest.size() == most) longest.pop();
       longest.push(length);
     }
   }
-  std::vector<int64_t> lengths;
-  for (; !longest.empty(); longest.pop()) lengths.push_back(longest.top());
-  std::reverse(lengths.begin(), lengths.end());
-  return lengths;
+  for (; !longest.empty(); longest.pop()) facts.worst.push_back(longest.top());
+  std::reverse(facts.worst.begin(), facts.worst.end());
+  return facts;
 }
 
 Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options) {
@@ -138,18 +162,19 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   setup->network->AddTiles(*setup->products);
   setup->products->Compile(options.backend);
 
-  setup->needs = DeclareNeeds(
-      *setup->network,
-      {.batch_size = std::min(job.train.batch_size, setup->samples->count()), .shape = shape, .training = options.training});
-  PlanInput input{.owners = setup->needs,
-                  .worst_lengths = WorstLengths(*setup->samples, setup->valid.get(), job.train.batch_size),
-                  .block_steps = kBlockSteps,
-                  .placement = {.align = kBufferAlign, .guard_bytes = kGuardBytes},
-                  .forward_only = !options.training};
-  for (int layer = 0; layer < setup->network->layers(); ++layer) input.layers.push_back(setup->network->name(layer));
-  const bool pooled = setup->network->pooling() != nullptr;
-  const Extent one_block = ExtentOf(input, {});
-  input.slice_rows = std::min(kSliceRows, pooled ? one_block.rows : one_block.block_row_steps);
+  PlanInput& input = setup->input;
+  input.operations_per_second = ProductSpeed(*setup->pool).Measure(kSpeedSamples).median;
+  const LengthFacts lengths = LookAtLengths(*setup->samples, setup->valid.get(), job.train.batch_size);
+  input.worst_lengths = lengths.worst;
+  DescribeNetwork(input, *setup->network,
+                  {.job = job, .shape = shape, .samples = setup->samples->count(), .training = options.training},
+                  lengths.row_steps);
+  if (options.training && !job.memory.spill.empty()) {
+    Result<std::unique_ptr<SpillFile>> spill = SpillFile::Open(job.memory.spill);
+    if (!spill.ok()) return spill.status();
+    setup->spill = std::move(spill).value();
+    input.spill = true;
+  }
 
   setup->plan = FitToBudget(input);  // once in vain, so that what planning itself takes is in the base
   PopulateProgram(kStackBytes);
@@ -160,8 +185,10 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   if (!budget.value().note.empty() && options.observer != nullptr) options.observer->Message(budget.value().note);
   input.base_bytes = RoundUp(resident, kBaseStep);
   input.budget_bytes = budget.value().bytes;
-  setup->plan = options.recompute ? PlanWith(input, *options.recompute) : FitToBudget(input);
+  setup->plan = options.recompute ? PlanWith(input, {static_cast<int64_t>(input.worst_lengths.size()), *options.recompute})
+                                  : FitToBudget(input);
   setup->plan.assumptions.push_back(setup->products->Describe());
+  if (!setup->plan.feasible && !options.recompute) setup->plan.changes = ChangesThatHelp(*setup, shape);
   const Status fits = CheckFeasible(setup->plan);
   if (!fits.ok() && options.must_fit && !options.recompute) return fits;
   return setup;
@@ -169,7 +196,7 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
 
 Engine::Engine(Setup& setup, Arena arena_of_plan)
     : arena(std::move(arena_of_plan)),
-      memory(*setup.network, setup.needs, setup.plan, arena),
+      memory(*setup.network, setup.input.owners, setup.plan, arena),
       step(*setup.network, memory, *setup.pool, SeedFor(setup.job.train.seed, RandomUse::Dropout)) {}
 
 BatchBuffers Engine::batch_buffers() const {
@@ -189,10 +216,20 @@ void Engine::CheckGuards(const Plan& plan) const {
   }
 }
 
+Status Engine::Replan(Setup& setup, const Plan& plan) {
+  PLIMSOLL_CHECK(plan.group_rows == setup.plan.group_rows, "row groups stay as they are while a job runs");
+  PLIMSOLL_RETURN_IF_ERROR(arena.Resize(plan.arena_bytes));
+  setup.plan = plan;
+  memory.Bind(setup.input.owners, plan, arena);
+  return UseSlots(setup, step);
+}
+
 Result<std::unique_ptr<Engine>> Open(Setup& setup) {
   Result<Arena> arena = Arena::Create(setup.plan.arena_bytes);
   if (!arena.ok()) return arena.status();
-  return std::make_unique<Engine>(setup, std::move(arena).value());
+  auto engine = std::make_unique<Engine>(setup, std::move(arena).value());
+  PLIMSOLL_RETURN_IF_ERROR(UseSlots(setup, engine->step));
+  return engine;
 }
 
 }  // namespace plimsoll

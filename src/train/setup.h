@@ -1,6 +1,6 @@
 // setup: everything a job needs before its first step, in the one order that makes the budget hold:
-//   open data -> spec -> layers -> threads -> product tiles -> needs and buffers -> program pages in memory -> measure the
-//   process base -> compare with the budget -> map and populate the arena. After it nothing allocates.
+//   open data -> spec -> layers -> threads -> product tiles -> needs and lengths -> program pages in memory -> measure the
+//   process base -> plan inside the budget -> map and populate the arena. After it nothing allocates.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arena/arena.h"
+#include "base/spill_file.h"
 #include "base/threads.h"
 #include "data/batch.h"
 #include "data/order.h"
@@ -24,7 +25,7 @@ namespace plimsoll {
 struct SetupOptions {
   bool training = true;                               // false: evaluation alone
   bool must_fit = true;                               // false: a plan over the budget is a result too
-  std::optional<Recompute> recompute = std::nullopt;  // this cut, whatever the budget
+  std::optional<Recompute> recompute = std::nullopt;  // this cut of the job's own row groups, whatever the budget
   ProductBackend backend = ProductBackend::Generated;
   Observer* observer = nullptr;
 };
@@ -38,7 +39,8 @@ struct Setup {
   std::unique_ptr<Network> network;
   std::unique_ptr<ProductSet> products;
   std::unique_ptr<ThreadPool> pool;
-  std::vector<OwnerNeeds> needs;
+  std::unique_ptr<SpillFile> spill;  // null: the job names no folder for it
+  PlanInput input;                   // what `plan` was made from
   Plan plan;
 };
 Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options);
@@ -54,12 +56,28 @@ struct Engine {
 
   Engine(Setup& setup, Arena arena_of_plan);
   BatchBuffers batch_buffers() const;
+  // Takes another plan of the same job. What training carries from step to step keeps its place.
+  Status Replan(Setup& setup, const Plan& plan);
   // Debug builds: stops when a buffer was written beyond its end.
   void CheckGuards(const Plan& plan) const;
 };
 Result<std::unique_ptr<Engine>> Open(Setup& setup);
 
-// The longest sequences of the job: the lengths of the worst row group that any order of the samples can give.
-std::vector<int64_t> WorstLengths(const Samples& samples, const Samples* more, int64_t batch_size);
+// A job beside its data, as far as needs follow from it.
+struct NeededFor {
+  const Job& job;
+  SampleShape shape;
+  int64_t samples = 0;
+  bool training = true;
+};
+// Fills in what follows from the model: needs, names, slices, work. `row_steps`: of all training samples.
+void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps);
+
+// What the lengths of all samples come to.
+struct LengthFacts {
+  std::vector<int64_t> worst;  // of the worst row group that any order of the samples can give
+  int64_t row_steps = 0;       // of the training samples
+};
+LengthFacts LookAtLengths(const Samples& samples, const Samples* more, int64_t batch_size);
 
 }  // namespace plimsoll

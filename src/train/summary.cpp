@@ -26,7 +26,7 @@ Result<ModelSummary> Summarize(const Job& job) {
         .output = node.per_step ? fmt::format("(rows, steps, {})", node.width) : fmt::format("(rows, {})", node.width)};
     for (const WeightTensor& tensor : layer.Weights()) line.parameters += tensor.rows * tensor.columns;
     NeedList needs;
-    layer.Declare(needs);
+    layer.Declare(needs, /*training=*/true);
     for (const Need& need : needs.needs()) {
       if (need.key == kWeights && line.parameters > 0) line.weight_bytes = need.bytes;
       if (need.life == Life::Tape && need.unit == NeedUnit::RowStep) line.tape_bytes_per_row_step += need.bytes;

@@ -5,13 +5,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/memory_watch.h"
 #include "base/random.h"
 #include "infer/scorer.h"
+#include "train/budget.h"
 #include "train/model_folder.h"
+#include "train/resize_desk.h"
 #include "train/setup.h"
 #include "train/update.h"
 
@@ -21,28 +26,49 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kScoredTrainingSamples = 1024;  // without validation data
-constexpr int64_t kPeakTolerance = 256 * kKiB;    // the kernel's counters run behind by some pages
+constexpr int kCurvePoints = 16;
+constexpr double kLookSeconds = 1.0;            // between two looks at what the system asks
+constexpr int64_t kPeakTolerance = 256 * kKiB;  // the kernel's counters run behind by some pages
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 class Run {
  public:
-  Run(Setup& setup, Engine& engine, Observer* observer)
-      : setup_(setup), engine_(engine), observer_(observer), update_(setup, engine) {}
+  Run(Setup& setup, Engine& engine, ResizeDesk desk, const RunOptions& options)
+      : setup_(setup),
+        engine_(engine),
+        desk_(std::move(desk)),
+        out_(options.out),
+        observer_(options.observer),
+        update_(setup, engine),
+        stated_bytes_(setup.plan.budget_bytes),
+        asked_bytes_(setup.plan.budget_bytes) {}
 
   Status Start() { return update_.Start(); }
   Status Epochs(RunResult& result);
   Result<Score> ScoreNow();
+  int64_t peak_bytes() const { return std::max(peak_before_, PeakResidentBytes()); }
 
  private:
   Status Epoch(int64_t epoch);
+  Status TakeNewBudget();
+  Status ChangeBudget(int64_t bytes, ResizeAnswer& answer);
+  Status FollowSystem();
+  Status CheckPeak() const;
   bool LimitReached() const { return setup_.job.train.max_steps > 0 && update_.done() >= setup_.job.train.max_steps; }
   bool has_valid() const { return setup_.valid != nullptr || setup_.split->valid_count() > 0; }
 
   Setup& setup_;
   Engine& engine_;
+  ResizeDesk desk_;
+  const std::string& out_;
   Observer* observer_;
   Update update_;
+  MemoryWatch watch_;
+  int64_t stated_bytes_;     // what the user allows: by the job, or by resize since
+  int64_t asked_bytes_;      // what the system was last heard to allow
+  int64_t peak_before_ = 0;  // under the budgets before this one
+  Clock::time_point looked_ = Clock::now();
 };
 
 Result<Score> Run::ScoreNow() {
@@ -65,14 +91,13 @@ Status Run::Epoch(int64_t epoch) {
   const TrainOptions& options = setup_.job.train;
   const int64_t samples = setup_.split->train_count(), batch_size = std::min(options.batch_size, setup_.samples->count());
   const EpochOrder order(samples, SeedFor(options.seed, RandomUse::Order), epoch, options.shuffle);
-  int64_t* numbers = engine_.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
   const Clock::time_point epoch_start = Clock::now();
-  StepReport report{.epoch = epoch,
-                    .epochs = options.epochs,
-                    .steps_per_epoch = (samples + batch_size - 1) / batch_size,
-                    .budget_bytes = setup_.plan.budget_bytes};
+  StepReport report{.epoch = epoch, .epochs = options.epochs, .steps_per_epoch = (samples + batch_size - 1) / batch_size};
   StepSums sums;
   for (int64_t place = 0; place < samples && !LimitReached(); place += batch_size) {
+    PLIMSOLL_RETURN_IF_ERROR(TakeNewBudget());
+    report.budget_bytes = setup_.plan.budget_bytes;
+    int64_t* numbers = engine_.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
     const Clock::time_point start = Clock::now();
     const int64_t count = std::min(batch_size, samples - place);
     for (int64_t i = 0; i < count; ++i) numbers[i] = setup_.split->train(order[place + i]);
@@ -103,19 +128,80 @@ Status Run::Epoch(int64_t epoch) {
   end.peak_bytes = PeakResidentBytes();
   end.seconds = SecondsSince(epoch_start);
   if (observer_ != nullptr) observer_->Epoch(end);
-  if (end.peak_bytes > setup_.plan.budget_bytes + kPeakTolerance) {
-    return Status::PromiseBroken(fmt::format("{} resident, the budget is {} (planned {})", PrettyBytes(end.peak_bytes),
-                                             PrettyBytes(setup_.plan.budget_bytes), PrettyBytes(setup_.plan.peak_bytes)),
-                                 "please report this with the run's plan.json");
-  }
-  return Status::Ok();
+  return CheckPeak();
 }
 
-Status WriteText(const std::string& path, const std::string& text) {
-  Result<FileWriter> writer = FileWriter::Create(path);
-  if (!writer.ok()) return writer.status();
-  PLIMSOLL_RETURN_IF_ERROR(writer->Write(text));
-  return writer->Commit();
+Status Run::CheckPeak() const {
+  const int64_t peak = PeakResidentBytes();
+  if (peak <= setup_.plan.budget_bytes + kPeakTolerance) return Status::Ok();
+  return Status::PromiseBroken(fmt::format("{} resident, the budget is {} (planned {})", PrettyBytes(peak),
+                                           PrettyBytes(setup_.plan.budget_bytes), PrettyBytes(setup_.plan.peak_bytes)),
+                               "please report this with the run's plan.json");
+}
+
+// Between two updates: a request of the user's, then what the system asks.
+Status Run::TakeNewBudget() {
+  if (const std::optional<ResizeDesk::Request> request = desk_.Poll()) {
+    ResizeAnswer answer;
+    const Result<Budget> budget = ResolveBudget(request->memory, ReadMemoryFacts(), ResidentBytes());
+    if (budget.ok()) {
+      PLIMSOLL_RETURN_IF_ERROR(ChangeBudget(budget.value().bytes, answer));
+      if (answer.taken) {
+        stated_bytes_ = budget.value().bytes;
+        answer.message = budget.value().note;
+      }
+    } else {
+      answer.message = budget.status().message();
+    }
+    PLIMSOLL_RETURN_IF_ERROR(desk_.Answer(request->id, answer));
+  }
+  return watch_.watches() ? FollowSystem() : Status::Ok();
+}
+
+// A cgroup's memory.high bounds the budget while it stands; memory pressure takes a quarter of what is planned.
+Status Run::FollowSystem() {
+  if (SecondsSince(looked_) < kLookSeconds) return Status::Ok();
+  looked_ = Clock::now();
+  const int64_t high = watch_.High();
+  int64_t wanted = high > 0 ? std::min(high, stated_bytes_) : stated_bytes_;
+  if (watch_.UnderPressure()) {
+    wanted = stated_bytes_ = std::max(setup_.plan.own_groups_bytes, setup_.plan.peak_bytes / 4 * 3);
+  }
+  if (wanted == asked_bytes_) return Status::Ok();
+  asked_bytes_ = wanted;
+  ResizeAnswer answer;
+  return ChangeBudget(wanted, answer);
+}
+
+Status Run::ChangeBudget(int64_t bytes, ResizeAnswer& answer) {
+  PlanInput input = setup_.input;
+  input.budget_bytes = bytes;
+  input.worst_lengths.resize(static_cast<size_t>(setup_.plan.group_rows));  // row groups stay as they are: the same bits
+  input.fewest_rows = setup_.plan.group_rows;
+  Plan plan = FitToBudget(input);
+  plan.rounding_only_change = setup_.plan.rounding_only_change;
+  plan.assumptions = setup_.plan.assumptions;
+  answer = {.taken = plan.feasible,
+            .update = update_.done(),
+            .budget_bytes = bytes,
+            .peak_bytes = plan.peak_bytes,
+            .min_bytes = plan.min_bytes};
+  if (!plan.feasible) {
+    answer.message = fmt::format("{} are too little for the running job: the smallest budget that it can take is {} ({} bytes)",
+                                 PrettyBytes(bytes), PrettyBytesUp(plan.min_bytes), plan.min_bytes);
+    if (observer_ != nullptr) observer_->Message(answer.message);
+    return Status::Ok();
+  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckPeak());  // of the budget that ends here
+  peak_before_ = std::max(peak_before_, PeakResidentBytes());
+  PLIMSOLL_RETURN_IF_ERROR(engine_.Replan(setup_, plan));
+  update_.Rebind();
+  if (!ResetPeakResident() && observer_ != nullptr) {
+    observer_->Message("the system does not let the peak be counted anew: it will show the budget before");
+  }
+  if (!out_.empty()) PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(out_ + "/plan.json", PlanJson(setup_.plan)));
+  if (observer_ != nullptr) observer_->Planned(setup_.plan);
+  return Status::Ok();
 }
 
 }  // namespace
@@ -128,16 +214,17 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   Setup& ready = **setup;
   if (!options.out.empty()) {
     PLIMSOLL_RETURN_IF_ERROR(MakeFolder(options.out));
-    PLIMSOLL_RETURN_IF_ERROR(WriteText(options.out + "/job.toml", JobAsToml(ready.job)));
-    PLIMSOLL_RETURN_IF_ERROR(WriteText(options.out + "/plan.json", PlanJson(ready.plan)));
+    PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(options.out + "/job.toml", JobAsToml(ready.job)));
+    PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(options.out + "/plan.json", PlanJson(ready.plan)));
   }
+  Result<ResizeDesk> desk = ResizeDesk::Open(options.out);
+  if (!desk.ok()) return desk.status();
   Result<std::unique_ptr<Engine>> engine = Open(ready);
   if (!engine.ok()) return engine.status();
   if (options.observer != nullptr) options.observer->Planned(ready.plan);
 
   RunResult result;
-  result.plan = ready.plan;
-  Run run(ready, **engine, options.observer);
+  Run run(ready, **engine, std::move(desk).value(), options);
   PLIMSOLL_RETURN_IF_ERROR(run.Start());
   const Result<Score> first = run.ScoreNow();
   if (!first.ok()) return first.status();
@@ -150,8 +237,9 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
     result.model_folder = options.out + "/model";
     PLIMSOLL_RETURN_IF_ERROR(WriteModel(result.model_folder, ready, **engine));
   }
+  result.plan = ready.plan;
   result.seconds = SecondsSince(start);
-  result.peak_bytes = PeakResidentBytes();
+  result.peak_bytes = run.peak_bytes();
   return result;
 }
 
@@ -159,6 +247,25 @@ Result<Plan> MakePlan(const Job& job) {
   Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false});
   if (!setup.ok()) return setup.status();
   return (*setup)->plan;
+}
+
+Result<std::vector<Plan>> MakeCurve(const Job& job) {
+  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false});
+  if (!setup.ok()) return setup.status();
+  const Plan& plan = (*setup)->plan;
+  std::vector<Plan> curve;
+  const double spread = static_cast<double>(plan.full_speed_bytes) / static_cast<double>(plan.min_bytes);
+  for (int point = 0; point < kCurvePoints; ++point) {
+    const double share = static_cast<double>(point) / (kCurvePoints - 1);
+    PlanInput input = (*setup)->input;
+    input.budget_bytes = point + 1 == kCurvePoints
+                             ? plan.full_speed_bytes
+                             : static_cast<int64_t>(std::ceil(static_cast<double>(plan.min_bytes) * std::pow(spread, share)));
+    Plan at = FitToBudget(input);
+    at.budget_bytes = at.peak_bytes;  // the least that gives this plan
+    if (curve.empty() || at.peak_bytes > curve.back().peak_bytes) curve.push_back(std::move(at));
+  }
+  return curve;
 }
 
 }  // namespace plimsoll

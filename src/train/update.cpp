@@ -12,9 +12,14 @@ namespace plimsoll {
 Update::Update(Setup& setup, Engine& engine)
     : setup_(setup),
       engine_(engine),
-      batch_(setup.samples.get(), engine.batch_buffers()),
+      batch_(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows),
       schedule_(RecomputeOf(setup.plan), setup.plan.stages.front().blocks),
       adam_(setup.job.train, *setup.network, engine.memory, *setup.pool) {}
+
+void Update::Rebind() {
+  batch_ = Batch(setup_.samples.get(), engine_.batch_buffers(), setup_.plan.group_rows);
+  schedule_ = Schedule(RecomputeOf(setup_.plan), setup_.plan.stages.front().blocks);
+}
 
 Status Update::Start() {
   InitialiseWeights(*setup_.network, engine_.memory, setup_.job.train.seed);
@@ -37,7 +42,7 @@ Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums) 
     const Result<RowGroup> rows = batch_.Read(group);
     if (!rows.ok()) return rows.status();
     schedule_.Start(BlocksOf(rows.value().steps));
-    engine_.step.TrainGroup(rows.value(), schedule_, 1.0 / static_cast<double>(batch_.items()), own);
+    PLIMSOLL_RETURN_IF_ERROR(engine_.step.TrainGroup(rows.value(), schedule_, 1.0 / static_cast<double>(batch_.items()), own));
   }
   if (!std::isfinite(own.loss)) {
     return Status::Diverged(fmt::format("the loss is not finite at update {}", done_ + 1),

@@ -33,10 +33,7 @@ class Collector final : public OutputSink {
       : spec_(spec), numbers_(std::move(numbers)), result_(result) {}
   void Rows(const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) override {
     for (int64_t item = first; item < first + count; ++item) {
-      int64_t row = item, step = 0;
-      if (spec_.per_step_targets) {
-        for (row = item; row >= group.Active(step); ++step) row -= group.Active(step);
-      }
+      const auto [row, step] = spec_.per_step_targets ? group.PlaceOf(item) : RowGroup::Place{item, 0};
       const auto place = std::find(numbers_.begin(), numbers_.end(), group.samples[row]) - numbers_.begin();
       auto& rows = result_.outputs[static_cast<size_t>(place)];
       rows.resize(static_cast<size_t>((spec_.per_step_targets ? group.lengths[row] : 1) * spec_.output_width));
@@ -62,7 +59,7 @@ Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, StepResult& re
   result.outputs.assign(numbers.size(), {});
   Collector collector(setup.network->spec(), numbers, result);
   engine.step.SetOutputSink(&collector);
-  Batch batch(setup.samples.get(), engine.batch_buffers());
+  Batch batch(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows);
   batch.Start(numbers.data(), static_cast<int64_t>(numbers.size()));
   Schedule schedule(RecomputeOf(setup.plan), setup.plan.stages.front().blocks);
   StepSums sums;
@@ -70,7 +67,7 @@ Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, StepResult& re
     const Result<RowGroup> rows = batch.Read(group);
     if (!rows.ok()) return rows.status();
     schedule.Start(BlocksOf(rows.value().steps));
-    engine.step.TrainGroup(rows.value(), schedule, 1.0 / static_cast<double>(batch.items()), sums);
+    PLIMSOLL_RETURN_IF_ERROR(engine.step.TrainGroup(rows.value(), schedule, 1.0 / static_cast<double>(batch.items()), sums));
   }
   result.loss = sums.loss / static_cast<double>(sums.items);
   for (const WeightPlace& place : WeightPlaces(*setup.network)) {

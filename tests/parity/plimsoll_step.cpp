@@ -26,8 +26,7 @@ class Outputs final : public OutputSink {
   explicit Outputs(const Spec& spec) : spec_(spec) {}
   void Rows(const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) override {
     for (int64_t item = first; item < first + count; ++item) {
-      int64_t row = item, step = 0;
-      for (; spec_.per_step_targets && row >= group.Active(step); ++step) row -= group.Active(step);
+      const auto [row, step] = spec_.per_step_targets ? group.PlaceOf(item) : RowGroup::Place{item, 0};
       rows_.push_back({group.samples[row], step, {}});
       const float* values = outputs + (item - first) * stride;
       rows_.back().values.assign(values, values + spec_.output_width);
