@@ -25,7 +25,9 @@ enum FlagSet : unsigned {
   ConfigFlags = 4,  // --print-config
   DryRun = 8,
   ProgressFlags = 16,
-  DataFlags = 32,  // evaluate's own
+  DataFlags = 32,   // evaluate's own
+  CurveFlags = 64,  // plan's own
+  ResizeFlags = 128,
 };
 
 struct Verb {
@@ -54,8 +56,8 @@ const std::vector<Verb>& Verbs() {
        "JOB",
        "job file, TOML or JSON",
        "says whether and how a job fits its budget; trains nothing",
-       JobFlags | ConfigFlags,
-       {"plimsoll plan job.toml --memory 64MB", "plimsoll plan job.toml --json"},
+       JobFlags | ConfigFlags | CurveFlags,
+       {"plimsoll plan job.toml --memory 64MB", "plimsoll plan job.toml --curve --out curve.svg"},
        RunPlan},
       {"evaluate",
        {"eval", "test"},
@@ -81,6 +83,14 @@ const std::vector<Verb>& Verbs() {
        JobFlags | ConfigFlags,
        {"plimsoll verify job.toml", "plimsoll verify job.toml --memory 64MB --json"},
        RunVerify},
+      {"resize",
+       {},
+       "RUN",
+       "run folder of a job that is training now",
+       "gives a running job a new memory budget; it takes it between two updates",
+       ResizeFlags,
+       {"plimsoll resize runs/reviews --memory 128MB", "plimsoll resize runs/reviews --memory 2GB --json"},
+       RunResize},
       {"doctor",
        {},
        "",
@@ -211,6 +221,19 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
     app.add_option("--memory", arguments.memory, "instead of the budget of the run")->type_name("SIZE")->take_last();
     app.add_option("--threads", arguments.threads, "0: as the run had")->type_name("N")->take_last();
   }
+  if (verb.flags & CurveFlags) {
+    app.add_flag("--curve", arguments.curve, "what memory buys: budgets against time, table and picture")->group("Run");
+    app.add_option("--out", arguments.out, "with --curve: write the picture to this .svg file")
+        ->type_name("FILE")
+        ->group("Run")
+        ->take_last();
+  }
+  if (verb.flags & ResizeFlags) {
+    app.add_option("--memory", arguments.memory, "the new budget: bytes, 256MB, 80%, auto")->type_name("SIZE")->take_last();
+    app.add_option("--wait", arguments.wait_seconds, "seconds to wait for the answer; 120 unless said")
+        ->type_name("SECONDS")
+        ->take_last();
+  }
   if (verb.flags & RunFlags) {
     app.add_option("--out", arguments.out, "run folder, which must not exist")->type_name("DIR")->group("Run")->take_last();
   }
@@ -265,6 +288,8 @@ Status CheckValues(const Arguments& arguments) {
   constexpr std::array<std::string_view, 3> kColors = {"auto", "never", "always"};
   PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--log-format", arguments.log_format, kFormats));
   PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--color", arguments.color, kColors));
+  if (!(arguments.wait_seconds >= 0.0 && arguments.wait_seconds <= 1e6))
+    return Status::Usage(fmt::format("--wait: wanted seconds from 0 to 1000000, got {}", arguments.wait_seconds));
   if (arguments.threads < 0 || arguments.threads > 1024)
     return Status::Usage(fmt::format("--threads: wanted a whole number from 0 to 1024, got {}", arguments.threads));
   return Status::Ok();

@@ -21,14 +21,16 @@ struct Arguments {
   bool quiet = false;
   bool print_config = false;
   bool dry_run = false;
+  bool curve = false;
   std::string log_format = "auto";
   std::string color = "auto";
-  // evaluate, which has no job to override
+  // evaluate and resize, which have no job to override
   std::string data_file;
   std::string targets;
   std::string lengths;
   std::string memory;
   int64_t threads = 0;
+  double wait_seconds = 120.0;  // resize
 };
 
 struct Parsed {

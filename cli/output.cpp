@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
@@ -44,6 +46,11 @@ std::unique_ptr<plimsoll::Observer> ProgressFor(const Arguments& arguments) {
   if (arguments.color == "never") options.color = ColorMode::Never;
   if (arguments.color == "always") options.color = ColorMode::Always;
   return plimsoll::MakeProgress(options);
+}
+
+int TerminalColumns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 std::string ScoreText(const plimsoll::Score& score) {

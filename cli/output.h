@@ -24,5 +24,7 @@ int Fail(bool as_json, const plimsoll::Status& status);
 // The listener that the flags ask for, on stderr.
 std::unique_ptr<plimsoll::Observer> ProgressFor(const Arguments& arguments);
 
+int TerminalColumns();  // of stdout; 80 where it is no terminal
+
 std::string ScoreText(const plimsoll::Score& score);  // "loss 0.3121 · accuracy 0.871"
 Json ScoreJson(const plimsoll::Score& score);

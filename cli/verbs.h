@@ -9,4 +9,5 @@ int RunEvaluate(const Arguments& arguments);
 int RunSummary(const Arguments& arguments);
 int RunVerify(const Arguments& arguments);
 int RunDoctor(const Arguments& arguments);
+int RunResize(const Arguments& arguments);
 int RunDemo(const Arguments& arguments);

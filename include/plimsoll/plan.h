@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "plimsoll/status.h"
+
 namespace plimsoll {
 
 // How long a buffer lives and why.
@@ -78,5 +80,6 @@ std::string PlanJson(const Plan& plan);
 std::string CurveText(const std::vector<Plan>& plans, int columns);  // a table and a picture
 std::string CurveJson(const std::vector<Plan>& plans);
 std::string CurveSvg(const std::vector<Plan>& plans);
+Status WriteCurveSvg(const std::vector<Plan>& plans, const std::string& path);
 
 }  // namespace plimsoll

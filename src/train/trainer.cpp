@@ -209,6 +209,7 @@ Status Run::ChangeBudget(int64_t bytes, ResizeAnswer& answer) {
 Result<RunResult> Train(const Job& job, const RunOptions& options) {
   const Clock::time_point start = Clock::now();
   FlushDenormals flush;
+  ResetPeakResident();  // what a caller held before is not this run's
   Result<std::unique_ptr<Setup>> setup = SetUp(job, {.observer = options.observer});
   if (!setup.ok()) return setup.status();
   Setup& ready = **setup;

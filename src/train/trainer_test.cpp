@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <numeric>
+#include <stdexcept>
 
 #include "data/batch.h"
 #include "model/weights.h"
@@ -74,41 +78,140 @@ TEST(Train, AnyNumberOfThreadsGivesTheSameWeights) {
   EXPECT_FALSE(Contents(folder / "other/model/model.safetensors") == one);
 }
 
-// Full storage, and cuts that the planner would choose for less and less memory: the same bits after 20 updates.
-TEST(Train, AnyAmountOfRecomputeAndAnyNumberOfThreadsGivesTheSameWeights) {
+// A job set up with one cut, and the weights after some updates on the first 70 samples.
+struct CutRun {
+  std::unique_ptr<plimsoll::Setup> setup;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Update> update;
+
+  CutRun(const Job& job, const SetupOptions& options) {
+    Result<std::unique_ptr<plimsoll::Setup>> made = plimsoll::SetUp(job, options);
+    if (!made.ok()) throw std::runtime_error(made.status().message());
+    setup = std::move(made).value();
+    Result<std::unique_ptr<Engine>> opened = Open(*setup);
+    if (!opened.ok()) throw std::runtime_error(opened.status().message());
+    engine = std::move(opened).value();
+    update = std::make_unique<Update>(*setup, *engine);
+    if (!update->Start().ok()) throw std::runtime_error("no start");
+  }
+  void Updates(int count) const {
+    std::vector<int64_t> numbers(70);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    for (int round = 0; round < count; ++round) {
+      StepSums sums;
+      if (!update->Gradients(numbers.data(), 70, sums).ok() || !update->Apply().ok()) throw std::runtime_error("no update");
+    }
+  }
+  std::vector<float> Weights() const {
+    std::vector<float> weights;
+    for (const WeightPlace& place : WeightPlaces(*setup->network)) {
+      const size_t before = weights.size();
+      weights.resize(before + static_cast<size_t>(place.elements()));
+      GatherWeights(weights.data() + before, engine->memory.layer(place.layer).F32(kWeights), place.tensor, 0,
+                    place.elements());
+    }
+    return weights;
+  }
+};
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+Job LongRaggedJob() {
   Job job = RaggedJob();
   job.data.train = "generate:adding?steps=150&samples=100&min_steps=2";
+  job.memory.spill = std::filesystem::current_path();
+  return job;
+}
+
+// Full storage, and cuts that the planner would choose for less and less memory: the same bits after 20 updates.
+TEST(Train, AnyAmountOfRecomputeAnyNumberOfThreadsAndSpillGiveTheSameWeights) {
+  Job job = LongRaggedJob();
   std::vector<float> full;
-  const Recompute cuts[] = {{10, 0}, {5, 1}, {4, 2}, {3, 2}, {2, 4}, {2, 1}, {1, 9}, {1, 3}, {1, 1}, {1, 0}};
+  const Recompute cuts[] = {{10, 0}, {5, 1}, {4, 2},       {3, 2}, {2, 4}, {2, 4, true},
+                            {2, 1},  {1, 9}, {1, 9, true}, {1, 3}, {1, 1}, {1, 0}};
   int64_t threads = 1;
   for (const Recompute& cut : cuts) {
     job.train.threads = threads;
-    Result<std::unique_ptr<plimsoll::Setup>> setup = plimsoll::SetUp(job, {.recompute = cut});
-    ASSERT_TRUE(setup.ok()) << setup.status().message();
-    Result<std::unique_ptr<Engine>> engine = Open(**setup);
-    ASSERT_TRUE(engine.ok());
-    Update update(**setup, **engine);
-    ASSERT_TRUE(update.Start().ok());
-    std::vector<int64_t> numbers;
-    for (int64_t i = 0; i < 70; ++i) numbers.push_back(i);
-    for (int round = 0; round < 20; ++round) {
-      StepSums sums;
-      ASSERT_TRUE(update.Gradients(numbers.data(), 70, sums).ok());
-      ASSERT_TRUE(update.Apply().ok());
-    }
-    std::vector<float> weights;
-    for (const WeightPlace& place : WeightPlaces(*(*setup)->network)) {
-      const size_t before = weights.size();
-      weights.resize(before + static_cast<size_t>(place.elements()));
-      GatherWeights(weights.data() + before, (*engine)->memory.layer(place.layer).F32(kWeights), place.tensor, 0,
-                    place.elements());
-    }
-    if (full.empty()) full = weights;
-    ASSERT_EQ(weights.size(), full.size());
-    EXPECT_EQ(std::memcmp(weights.data(), full.data(), full.size() * sizeof(float)), 0)
-        << cut.segment_blocks << " blocks a segment, " << cut.slots << " slots, " << threads << " threads";
+    const CutRun run(job, {.recompute = cut});
+    run.Updates(20);
+    if (full.empty()) full = run.Weights();
+    EXPECT_TRUE(SameBits(run.Weights(), full)) << cut.segment_blocks << " blocks a segment, " << cut.slots << " slots"
+                                               << (cut.spilled ? " in a file, " : ", ") << threads << " threads";
     threads = threads == 4 ? 1 : 2 * threads;
   }
+}
+
+TEST(Train, ANewPlanBetweenTwoUpdatesChangesNothing) {
+  const Job job = LongRaggedJob();
+  const CutRun straight(job, {});
+  straight.Updates(9);
+  const CutRun changed(job, {});
+  changed.Updates(3);
+  const int64_t rows = changed.setup->plan.group_rows, before = changed.engine->arena.bytes();
+  for (const Recompute& cut : {Recompute{1, 2}, Recompute{2, 4, true}, Recompute{10, 0}}) {
+    ASSERT_TRUE(changed.engine->Replan(*changed.setup, PlanWith(changed.setup->input, {rows, cut})).ok());
+    changed.update->Rebind();
+    EXPECT_LE(changed.engine->arena.bytes(), before);
+    EXPECT_EQ(changed.engine->arena.bytes() == before, cut.segment_blocks == 10) << "less is kept, less is held";
+    changed.Updates(2);
+  }
+  EXPECT_TRUE(SameBits(changed.Weights(), straight.Weights()));
+  changed.Updates(1);  // negative control: one update more is seen
+  EXPECT_FALSE(SameBits(changed.Weights(), straight.Weights()));
+}
+
+TEST(Train, SmallerRowGroupsChangeTheRoundingOnly) {
+  Job job = LongRaggedJob();
+  const CutRun own(job, {});
+  ASSERT_EQ(own.setup->plan.group_rows, 64);
+  CutRun small(job, {});
+  const Plan plan = PlanWith(small.setup->input, {8, {.segment_blocks = 10}});
+  EXPECT_TRUE(plan.rounding_only_change);
+  small.setup->plan = plan;
+  small.engine = std::move(Open(*small.setup)).value();
+  small.update = std::make_unique<Update>(*small.setup, *small.engine);
+  ASSERT_TRUE(small.update->Start().ok());
+  own.Updates(5);
+  small.Updates(5);
+  const std::vector<float> a = own.Weights(), b = small.Weights();
+  double difference = 0.0, size = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
+    size += static_cast<double>(a[i]) * a[i];
+  }
+  EXPECT_FALSE(SameBits(a, b)) << "the same groups ran: the test shows nothing";
+  EXPECT_LT(std::sqrt(difference / size), 1e-5);
+}
+
+// At the smallest budget there is nothing that a step does not use: words of the arena that still hold the poison after an
+// update were never written.
+TEST(Train, AtTheSmallestBudgetNearlyAllOfTheArenaIsWrittenInAStep) {
+  if (kGuardBytes > 0) GTEST_SKIP() << "guards are never written";
+  Job job = RaggedJob();
+  job.data.train = "generate:adding?steps=400&samples=64";
+  job.train.batch_size = 64;
+  const CutRun probe(job, {});
+  PlanInput input = probe.setup->input;
+  input.budget_bytes = SmallestBudget(input);
+  probe.setup->plan = FitToBudget(input);
+  ASSERT_TRUE(probe.setup->plan.feasible);
+  auto engine = std::move(Open(*probe.setup)).value();
+  const int64_t bytes = engine->arena.bytes() / 4 * 4;
+  constexpr uint32_t kPoison = 0x3c3c3c3c;  // as a float 0.0115: a step on it goes well
+  auto* words = reinterpret_cast<uint32_t*>(engine->arena.At(0));
+  std::fill(words, words + bytes / 4, kPoison);
+  engine->step.PrepareWeights();
+  Update update(*probe.setup, *engine);
+  std::vector<int64_t> numbers(64);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  StepSums sums;
+  ASSERT_TRUE(update.Gradients(numbers.data(), 64, sums).ok());
+  ASSERT_TRUE(update.Apply().ok());
+  const int64_t untouched = std::count(words, words + bytes / 4, kPoison);
+  EXPECT_LE(static_cast<double>(untouched), 0.03 * static_cast<double>(bytes / 4))
+      << untouched << " of " << bytes / 4 << " words were not written";
 }
 
 TEST(Train, LearnsAndTheModelFolderGivesTheSameScore) {
