@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "plimsoll/plan.h"
+#include "report/plan_words.h"
 
 namespace plimsoll {
 namespace {
@@ -41,15 +42,9 @@ std::string OwnersInBrackets(const Plan& plan) {
   return text.empty() ? "" : fmt::format(" ({})", text);
 }
 
-std::string HowOften(int64_t times) { return times == 2 ? "twice" : fmt::format("{} times", times); }
-
 // "48 blocks of 16 steps in 6 segments; every block but the last segment's runs twice"
 std::string StageText(const PlannedStage& stage, int64_t block_steps) {
-  const int64_t segment_blocks = std::max<int64_t>(1, stage.segment_blocks);
-  const int64_t segments = (stage.blocks + segment_blocks - 1) / segment_blocks;
-  std::string text = fmt::format("{} block{} of {} steps", stage.blocks, stage.blocks == 1 ? "" : "s", block_steps);
-  if (segments > 1) fmt::format_to(std::back_inserter(text), " in {} segments", segments);
-  if (stage.slots > 0) fmt::format_to(std::back_inserter(text), ", {} slot{}", stage.slots, stage.slots == 1 ? "" : "s");
+  std::string text = StageShape(stage, block_steps);
   if (stage.repeats == 0) {
     text += "; every block runs once";
   } else if (stage.repeats == 1) {
@@ -113,8 +108,7 @@ std::string PlanText(const Plan& plan) {
                                  OwnersInBrackets(plan));
   if (!plan.stages.empty()) text += StagesText(plan);
   if (plan.rounding_only_change) {
-    fmt::format_to(std::back_inserter(text),
-                   "{}row groups are smaller than the job's own: sums round differently, nothing else changes\n", kIndent);
+    fmt::format_to(std::back_inserter(text), "{}{}\n", kIndent, kSmallerGroups);
   }
   return text + BudgetsText(plan);
 }
