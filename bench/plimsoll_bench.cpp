@@ -1,6 +1,7 @@
 // plimsoll_bench PROBLEM --threads N --worker
-//   Runs training steps of a problem string for bench/compare, whose head describes the protocol. A step is everything an
-//   update does: the batch packed into its row groups, forward, loss, backward, Adam, packing of the changed weights.
+//   Runs training steps of a problem string for bench/compare and bench/budget, whose heads describe the protocol. A step is
+//   everything an update does: the batch packed into its row groups, forward, loss, backward, Adam, packing of the changed
+//   weights.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "base/machine.h"
 #include "base/random.h"
+#include "infer/scorer.h"
 #include "kernels/product_speed.h"
 #include "train/update.h"
 
@@ -147,6 +149,10 @@ Status Work(const std::string& text, int threads) {
     PLIMSOLL_RETURN_IF_ERROR(update.Gradients(numbers.data(), problem.value().rows, sums));
     return update.Apply();
   };
+  const auto forward = [&]() -> Status {
+    const Result<Score> score = ScoreSamples(**setup, **engine, ScoredPart::Training, problem.value().rows);
+    return score.ok() ? Status::Ok() : score.status();
+  };
   PLIMSOLL_RETURN_IF_ERROR(step());
   ProductSpeed limit(*(*setup)->pool);
   fmt::print("ready\n");
@@ -157,23 +163,29 @@ Status Work(const std::string& text, int threads) {
     std::string order;
     words >> order;
     if (order == "quit") break;
-    if (order == "go") {
+    if (order == "go" || order == "forward") {
       int64_t count = 0;
       words >> count;
       fmt::print("ms");
       for (int64_t i = 0; i < count; ++i) {
         const Clock::time_point start = Clock::now();
-        PLIMSOLL_RETURN_IF_ERROR(step());
+        PLIMSOLL_RETURN_IF_ERROR(order == "go" ? step() : forward());
         fmt::print(" {:.4f}", MillisecondsSince(start));
       }
       fmt::print("\n");
+    } else if (order == "plan") {
+      int64_t tape = 0;
+      for (const PlannedBuffer& buffer : (*setup)->plan.buffers) tape += buffer.life == Life::Tape ? buffer.bytes : 0;
+      const Plan& plan = (*setup)->plan;
+      fmt::print("plan {} {} {} {:.6f} {:.6f}\n", plan.peak_bytes, plan.full_speed_bytes, tape, plan.recompute_factor,
+                 plan.seconds_per_epoch);
     } else if (order == "limit") {
       const ProductSpeed::Rate rate = limit.Measure(15);
       fmt::print("gflops {:.2f} {:.2f}\n", rate.median / 1e9, rate.best / 1e9);
     } else if (order == "memory") {
       fmt::print("peak {}\n", PeakResidentBytes());
     } else {
-      return Status::Usage("'" + line + "' is no order; wanted go N, limit, memory or quit");
+      return Status::Usage("'" + line + "' is no order; wanted go N, forward N, plan, limit, memory or quit");
     }
     std::fflush(stdout);
   }

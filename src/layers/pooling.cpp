@@ -27,11 +27,11 @@ std::string Pooling::Describe() const { return fmt::format("Pooling(mode={})", P
 
 void Pooling::Declare(NeedList& needs, bool training) const {
   const int64_t row = stride_ * static_cast<int64_t>(sizeof(float));
-  needs.State(Value, "pooled", row);
+  needs.Running(Value, "pooled", row);
   if (training) needs.StateGradient(Gradient, "gradient of pooled", row);
   if (config_.mode == PoolingMode::Max) {
-    needs.State(Winner, "step of the maximum", row);
-    if (training) needs.StateGradient(FinalWinner, "step of the final maximum", row);  // State is rewound by recompute
+    needs.Running(Winner, "step of the maximum", row);
+    if (training) needs.StateGradient(FinalWinner, "step of the final maximum", row);  // running again changes the other
   }
 }
 

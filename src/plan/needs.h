@@ -51,6 +51,8 @@ class NeedList {
     Add(key, std::move(name), Life::State, NeedUnit::Row, bytes);
     needs_.back().in_slots = true;
   }
+  // Carried forward in time and read once, at the end of the first forward run: no slot keeps it.
+  void Running(int key, std::string name, int64_t bytes) { Add(key, std::move(name), Life::State, NeedUnit::Row, bytes); }
   void Slots(int key, std::string name, int64_t bytes) { Add(key, std::move(name), Life::State, NeedUnit::SlotRow, bytes); }
   // Carried backward in time.
   void StateGradient(int key, std::string name, int64_t bytes) { Add(key, std::move(name), Life::State, NeedUnit::Row, bytes); }

@@ -96,7 +96,7 @@ int64_t FewerRows(int64_t rows) { return (rows - 1) / kGroupStep * kGroupStep; }
 
 int64_t SegmentsOf(int64_t blocks, int64_t segment_blocks) { return (blocks + segment_blocks - 1) / segment_blocks; }
 
-// Forward runs of all blocks, counted on the schedule itself: the last segment may be short.
+// Forward runs of all blocks, counted on the schedule itself: the first segment may be short.
 int64_t ForwardRuns(int64_t blocks, const Recompute& recompute) {
   Schedule schedule(recompute, blocks);
   schedule.Start(blocks);
@@ -107,9 +107,9 @@ int64_t ForwardRuns(int64_t blocks, const Recompute& recompute) {
   return runs;
 }
 
-// The largest number of slots in [0, most] for which holds(slots), given that holds(0) and that it never comes back.
+// The largest number in [0, most] for which `holds`, given that it holds for 0 and never comes back.
 template <typename Holds>
-int64_t MostSlots(int64_t most, const Holds& holds) {
+int64_t Most(int64_t most, const Holds& holds) {
   int64_t low = 0;
   while (low < most) {
     const int64_t middle = low + (most - low + 1) / 2;
@@ -158,11 +158,22 @@ class Cutter {
     const bool slower_wanted = fit.full_speed_bytes > budget_bytes;  // with everything kept nothing is faster
 
     // Every length of a segment that gives another number of segments. More slots than segments would lie idle.
-    for (int64_t length = SegmentsOf(blocks_, 2); length >= 1 && blocks_ > 1; --length) {
+    for (int64_t length = blocks_ - 1; length >= 1; --length) {
       const int64_t segments = SegmentsOf(blocks_, length);
+      const int64_t longest = length;
       length = SegmentsOf(blocks_, segments);  // the shortest that gives as many
       const auto cut_with = [&](int64_t slots, bool spilled) {
         return Cut{.group_rows = rows, .recompute = {.segment_blocks = length, .slots = slots, .spilled = spilled}};
+      };
+      // A longer segment costs no slot and runs again less: the last one is recorded at once.
+      const auto offer_longest = [&](Cut cut) {
+        const int64_t more = Most(longest - length, [&](int64_t longer) {
+          Cut with = cut;
+          with.recompute.segment_blocks += longer;
+          return Peak(with) <= budget_bytes;
+        });
+        cut.recompute.segment_blocks += more;
+        offer(cut.recompute);
       };
       const auto few_repeats = [&](int64_t slots) { return CostOf(segments, slots).repeats <= input_.max_repeats; };
       if (!few_repeats(segments - 1)) continue;
@@ -172,16 +183,16 @@ class Cutter {
       const int64_t peak = Peak(cut_with(fewest, false));
       note_smallest(cut_with(fewest, false), peak);
       if (slower_wanted && peak <= budget_bytes) {
-        const int64_t more = MostSlots(segments - 1 - fewest,
-                                       [&](int64_t slots) { return Peak(cut_with(fewest + slots, false)) <= budget_bytes; });
-        offer(cut_with(fewest + more, false).recompute);
+        const int64_t more =
+            Most(segments - 1 - fewest, [&](int64_t slots) { return Peak(cut_with(fewest + slots, false)) <= budget_bytes; });
+        offer_longest(cut_with(fewest + more, false));
       }
       if (!input_.spill || segments - 1 <= kSpillWindow) continue;
       // In a file there is room for a slot at every border.
       const Cut spilled = cut_with(segments - 1, true);
       const int64_t spilled_peak = Peak(spilled);
       note_smallest(spilled, spilled_peak);
-      if (slower_wanted && spilled_peak <= budget_bytes) offer(spilled.recompute);
+      if (slower_wanted && spilled_peak <= budget_bytes) offer_longest(spilled);
     }
     return fit;
   }

@@ -47,16 +47,21 @@ Schedule::Schedule(const Recompute& recompute, int64_t most_blocks) : recompute_
 }
 
 void Schedule::Start(int64_t blocks) {
-  blocks_ = blocks;
+  const int64_t segments = (blocks + recompute_.segment_blocks - 1) / recompute_.segment_blocks;
+  missing_ = segments * recompute_.segment_blocks - blocks;
   spans_.clear();
-  spans_.push_back({0, (blocks + recompute_.segment_blocks - 1) / recompute_.segment_blocks, kStartSlot});
+  spans_.push_back({0, segments, kStartSlot});
   state_at_ = 0;
   recorded_ = false;
 }
 
+int64_t Schedule::FirstBlock(int64_t segment) const {
+  return std::max<int64_t>(0, segment * recompute_.segment_blocks - missing_);
+}
+
 Action Schedule::OnBlocks(Action::Kind kind, int64_t begin_segment, int64_t end_segment) const {
-  const int64_t first = begin_segment * recompute_.segment_blocks;
-  return {.kind = kind, .first_block = first, .blocks = std::min(end_segment * recompute_.segment_blocks, blocks_) - first};
+  const int64_t first = FirstBlock(begin_segment);
+  return {.kind = kind, .first_block = first, .blocks = FirstBlock(end_segment) - first};
 }
 
 bool Schedule::Next(Action& action) {
@@ -75,13 +80,13 @@ bool Schedule::Next(Action& action) {
   const int64_t used = static_cast<int64_t>(spans_.size()) - 1;
   const int64_t places = recompute_.slots - used + 1;
   if (state_at_ < span.begin || state_at_ >= span.end) {
-    action = {.kind = Action::Kind::Restore, .first_block = span.begin * recompute_.segment_blocks, .slot = span.slot};
+    action = {.kind = Action::Kind::Restore, .first_block = FirstBlock(span.begin), .slot = span.slot};
     state_at_ = span.begin;
     return true;
   }
   if (state_at_ > span.begin && places > 1) {  // it has advanced to the split: from here on a span of its own
     const int64_t begin = state_at_, end = span.end;
-    action = {.kind = Action::Kind::Keep, .first_block = begin * recompute_.segment_blocks, .slot = used};
+    action = {.kind = Action::Kind::Keep, .first_block = FirstBlock(begin), .slot = used};
     span.end = begin;
     spans_.push_back({begin, end, used});
     return true;

@@ -1,7 +1,8 @@
 // schedule: the actions of one training step on one row group, in order. model/step runs them.
 //   With room for the Tape of all blocks it is Record, Reverse. With less, blocks go in segments whose Tape fits, and State is
 //   kept at some segment borders to run on from: the binomial schedule of Griewank and Walther (Revolve), which for its number
-//   of slots needs the fewest forward runs. The State at the very start is zero and needs no slot.
+//   of slots needs the fewest forward runs. The State at the very start is zero and needs no slot. Where blocks do not divide
+//   evenly the first segment is the short one: the last one is recorded in the first run and never runs again, so it is whole.
 #pragma once
 
 #include <cstdint>
@@ -54,9 +55,10 @@ class Schedule {
   struct Span {
     int64_t begin, end, slot;
   };
+  int64_t FirstBlock(int64_t segment) const;
   Action OnBlocks(Action::Kind kind, int64_t begin_segment, int64_t end_segment) const;
   Recompute recompute_;
-  int64_t blocks_ = 0;
+  int64_t missing_ = 0;      // blocks that the first segment has less
   std::vector<Span> spans_;  // innermost last
   int64_t state_at_ = 0;     // segment before which State stands; -1: unknown
   bool recorded_ = false;    // the last segment of the innermost span is on the Tape

@@ -105,6 +105,10 @@ TEST(Schedule, AllInOneSegmentIsRecordAndReverse) {
   }
 }
 
+TEST(Schedule, TheFirstSegmentIsTheShortOne) {
+  EXPECT_EQ(RunOnPaper({.segment_blocks = 31, .slots = 2}, 63), 63 + 32) << "of 1, 31 and 31 blocks the last runs once";
+}
+
 TEST(Schedule, ManySlotsRepeatEverySegmentButTheLastOnce) {
   const RecomputeCost cost = CostOf(63, 62);
   EXPECT_EQ(cost.forward_runs, 63 + 62);

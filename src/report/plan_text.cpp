@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "plimsoll/plan.h"
+#include "report/curve.h"
 #include "report/plan_words.h"
 
 namespace plimsoll {
@@ -20,8 +21,7 @@ constexpr size_t kOwnersInText = 6;
 constexpr int kBarCells = 24;
 constexpr const char* kIndent = "       ";  // below "plan   "
 
-// Backward costs about two forwards, so a repeated forward adds a third to the time of its step.
-int ExtraTimePercent(const Plan& plan) { return static_cast<int>(std::lround((plan.recompute_factor - 1.0) / 3.0 * 100.0)); }
+std::string ExtraTime(double share) { return fmt::format("about +{:.0f} % time", 100.0 * share); }
 
 std::vector<std::pair<std::string, int64_t>> LargestFirst(std::vector<std::pair<std::string, int64_t>> owners) {
   std::stable_sort(owners.begin(), owners.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -57,7 +57,7 @@ std::string StageText(const PlannedStage& stage, int64_t block_steps) {
 
 std::string StagesText(const Plan& plan) {
   std::string text = fmt::format("{}{} rows together; ", kIndent, plan.group_rows);
-  const std::string time = plan.recompute_factor > 1.0 ? fmt::format(" (about +{} % time)", ExtraTimePercent(plan)) : "";
+  const std::string time = plan.recompute_factor > 1.0 ? fmt::format(" ({})", ExtraTime(plan.extra_time)) : "";
   if (plan.stages.size() == 1) return text + StageText(plan.stages[0], plan.block_steps) + time + "\n";
   fmt::format_to(std::back_inserter(text), "{} stages{}\n", plan.stages.size(), time);
   for (const PlannedStage& stage : plan.stages) {
@@ -68,13 +68,35 @@ std::string StagesText(const Plan& plan) {
 }
 
 std::string BudgetsText(const Plan& plan) {
-  std::string text;
-  if (plan.min_bytes > 0) fmt::format_to(std::back_inserter(text), "smallest budget {}", PrettyBytesUp(plan.min_bytes));
-  if (plan.recompute_factor > 1.0 && plan.full_speed_bytes > 0) {
-    fmt::format_to(std::back_inserter(text), "{}{} would remove all recompute", text.empty() ? "" : "; ",
-                   PrettyBytesUp(plan.full_speed_bytes));
+  std::vector<std::string> parts;
+  if (plan.min_bytes > 0) {
+    parts.push_back(fmt::format("smallest budget {}", PrettyBytesUp(plan.min_bytes)));
+    if (plan.min_extra_time > 0.0) parts.back() += fmt::format(" ({})", ExtraTime(plan.min_extra_time));
+    if (plan.own_groups_bytes > plan.min_bytes) {
+      parts.push_back(fmt::format("{} for row groups of the job's own size", PrettyBytesUp(plan.own_groups_bytes)));
+    }
   }
-  return text.empty() ? "" : fmt::format("{}{}\n", kIndent, text);
+  if (plan.recompute_factor > 1.0 && plan.full_speed_bytes > 0) {
+    parts.push_back(fmt::format("{} would remove all recompute", PrettyBytesUp(plan.full_speed_bytes)));
+  }
+  std::string text = parts.empty() ? "" : fmt::format("{}{}\n", kIndent, fmt::join(parts, "; "));
+  if (plan.seconds_per_epoch > 0.0) {
+    fmt::format_to(std::back_inserter(text), "{}an epoch is predicted to take {}\n", kIndent,
+                   SecondsText(plan.seconds_per_epoch));
+  }
+  return text;
+}
+
+// The refusal: what would work, what it costs, and what would lower it.
+std::string DoesNotFitText(const Plan& plan) {
+  std::string text = fmt::format("plan   does not fit {}: the smallest budget that works is {} ({} bytes{})\n",
+                                 PrettyBytes(plan.budget_bytes), PrettyBytesUp(plan.min_bytes), plan.min_bytes,
+                                 plan.min_extra_time > 0.0 ? ", " + ExtraTime(plan.min_extra_time) : "");
+  for (const PlanChange& change : plan.changes) {
+    fmt::format_to(std::back_inserter(text), "{}{} would lower it to {}\n", kIndent, change.change,
+                   PrettyBytesUp(change.min_bytes));
+  }
+  return text;
 }
 
 }  // namespace
@@ -100,10 +122,7 @@ const char* LifeName(Life life) {
 }
 
 std::string PlanText(const Plan& plan) {
-  if (!plan.feasible) {
-    return fmt::format("plan   does not fit {}: the smallest budget that works is {} ({} bytes)\n",
-                       PrettyBytes(plan.budget_bytes), PrettyBytesUp(plan.min_bytes), plan.min_bytes);
-  }
+  if (!plan.feasible) return DoesNotFitText(plan);
   std::string text = fmt::format("plan   fits: {} of {}{}\n", PrettyBytes(plan.peak_bytes), PrettyBytes(plan.budget_bytes),
                                  OwnersInBrackets(plan));
   if (!plan.stages.empty()) text += StagesText(plan);
@@ -169,12 +188,16 @@ std::string PlanJson(const Plan& plan) {
     stages.push_back({{"layers", stage.layers},
                       {"segment_blocks", stage.segment_blocks},
                       {"slots", stage.slots},
+                      {"spilled", stage.spilled},
                       {"repeats", stage.repeats}});
   }
+  Json changes = Json::array();
+  for (const PlanChange& change : plan.changes) changes.push_back({{"change", change.change}, {"min_bytes", change.min_bytes}});
   const Json json = {{"feasible", plan.feasible},
                      {"budget_bytes", plan.budget_bytes},
                      {"peak_bytes", plan.peak_bytes},
                      {"min_bytes", plan.min_bytes},
+                     {"own_groups_bytes", plan.own_groups_bytes},
                      {"full_speed_bytes", plan.full_speed_bytes},
                      {"owners", std::move(owners)},
                      {"buffers", std::move(buffers)},
@@ -184,6 +207,10 @@ std::string PlanJson(const Plan& plan) {
                      {"stages", std::move(stages)},
                      {"loss_slice_rows", plan.loss_slice_rows},
                      {"recompute_factor", plan.recompute_factor},
+                     {"extra_time", plan.extra_time},
+                     {"min_extra_time", plan.min_extra_time},
+                     {"seconds_per_epoch", plan.seconds_per_epoch},
+                     {"changes", std::move(changes)},
                      {"assumptions", plan.assumptions}};
   // Names come from the user; bytes that are no UTF-8 must not end the program.
   return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";

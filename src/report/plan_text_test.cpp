@@ -29,6 +29,9 @@ Plan SomePlan() {
   plan.stages = {{.layers = {"embedding", "lstm"}, .blocks = 48, .segment_blocks = 8, .slots = 5, .repeats = 1}};
   plan.loss_slice_rows = 256;
   plan.recompute_factor = 1.84;
+  plan.extra_time = 0.28;
+  plan.min_extra_time = 0.95;
+  plan.seconds_per_epoch = 3.62;
   plan.assumptions = {"longest sequence: 768 steps"};
   return plan;
 }
@@ -40,7 +43,8 @@ TEST(PlanText, SaysWhatWasDecidedInThreeLines) {
       "0.2)\n"
       "       64 rows together; 48 blocks of 16 steps in 6 segments, 5 slots; every block but the last segment's runs twice "
       "(about +28 % time)\n"
-      "       smallest budget 61.2 MB; 402 MB would remove all recompute\n");
+      "       smallest budget 61.2 MB (about +95 % time); 402 MB would remove all recompute\n"
+      "       an epoch is predicted to take 3.6 s\n");
 }
 
 TEST(PlanText, APlanThatRunsEveryBlockOnceSaysSo) {
@@ -70,7 +74,11 @@ TEST(PlanText, ARefusalNamesTheSmallestBudget) {
   Plan plan = SomePlan();
   plan.feasible = false;
   plan.budget_bytes = 20'000'000;
-  EXPECT_EQ(PlanText(plan), "plan   does not fit 20 MB: the smallest budget that works is 61.2 MB (61123456 bytes)\n");
+  plan.changes = {{"train.batch_size = 4", 51'000'000}, {"--spill DIR", 60'000'000}};
+  EXPECT_EQ(PlanText(plan),
+            "plan   does not fit 20 MB: the smallest budget that works is 61.2 MB (61123456 bytes, about +95 % time)\n"
+            "       train.batch_size = 4 would lower it to 51 MB\n"
+            "       --spill DIR would lower it to 60 MB\n");
 }
 
 TEST(PlanText, AnEmptyPlanIsNoAccident) {
@@ -96,11 +104,12 @@ TEST(PlanJson, HasTheDocumentedKeysAndNoOthers) {
     for (const auto& [name, value] : object.items()) names.insert(name);
     return names;
   };
-  EXPECT_EQ(keys(json), (std::set<std::string>{"feasible", "budget_bytes", "peak_bytes", "min_bytes", "full_speed_bytes",
-                                               "owners", "buffers", "group_rows", "rounding_only_change", "block_steps",
-                                               "stages", "loss_slice_rows", "recompute_factor", "assumptions"}));
+  EXPECT_EQ(keys(json), (std::set<std::string>{"feasible", "budget_bytes", "peak_bytes", "min_bytes", "own_groups_bytes",
+                                               "full_speed_bytes", "owners", "buffers", "group_rows", "rounding_only_change",
+                                               "block_steps", "stages", "loss_slice_rows", "recompute_factor", "extra_time",
+                                               "min_extra_time", "seconds_per_epoch", "changes", "assumptions"}));
   EXPECT_EQ(keys(json["buffers"][0]), (std::set<std::string>{"name", "life", "bytes", "offset", "first", "last"}));
-  EXPECT_EQ(keys(json["stages"][0]), (std::set<std::string>{"layers", "segment_blocks", "slots", "repeats"}));
+  EXPECT_EQ(keys(json["stages"][0]), (std::set<std::string>{"layers", "segment_blocks", "slots", "spilled", "repeats"}));
   EXPECT_EQ(json["owners"]["tape"], 121'000'000);
   EXPECT_EQ(json["buffers"][1]["name"], "lstm.gates");
   EXPECT_EQ(json["buffers"][1]["life"], "tape");
