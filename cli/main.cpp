@@ -19,6 +19,7 @@ int Run(const std::vector<std::string>& typed) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the user's limit is an error that is told, not the end
   std::signal(SIGPIPE, SIG_IGN);  // a reader of the progress that goes away must not end a training run
   const std::vector<std::string> typed(argv + (argc > 0 ? 1 : 0), argv + argc);
   try {

@@ -2,7 +2,7 @@
 
   python3 budget_test.py build/plimsoll build [unittest arguments]
 
-PLIMSOLL_BUDGET_JOBS sets the number of jobs (20). A failing job's file is printed whole, so that it can be run again.
+PLIMSOLL_BUDGET_JOBS sets the number of jobs (40). A failing job's file is printed whole, so that it can be run again.
 """
 import json
 import os
@@ -11,29 +11,37 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
-PLIMSOLL = ""  # set by the main program
-JOBS = int(os.environ.get("PLIMSOLL_BUDGET_JOBS", "20"))
+PLIMSOLL = BUILD = ""  # set by the main program
+JOBS = int(os.environ.get("PLIMSOLL_BUDGET_JOBS", "40"))
 STEP = 64 * 1024
 BASE_STEP = 256 * 1024  # the process base is rounded up to these; a base at a border may fall on either side of it
 
 
-def random_job(rng):
+def random_job(rng, spill=None):
     """A job that brings its own data: any of the layers, sizes odd and even, ragged lengths."""
     steps = rng.choice([5, 16, 17, 60, 200, 400])
     rows = rng.choice([1, 2, 7, 16, 33, 64, 80])
-    kind = rng.choice(["adding", "parity", "sine"])
-    task = {"adding": "regress", "parity": "classify", "sine": "regress"}[kind]
-    per_step = f"&per_step={rng.choice(['true', 'false'])}" if kind == "parity" else ""
-    lines = [f'task = "{task}"', "[data]", f'train = "generate:{kind}?steps={steps}&samples={rows + rng.randrange(50)}&min_steps=2{per_step}"']
+    kind = rng.choice(["adding", "parity", "sine", "copy"])
+    task = {"adding": "regress", "parity": "classify", "sine": "regress", "copy": "classify"}[kind]
+    samples = rows + rng.randrange(50)
+    settings = f"steps={steps}&min_steps=2"
     if kind == "parity":
+        settings += f"&per_step={rng.choice(['true', 'false'])}"
+    if kind == "copy":  # the output layer has as many classes
+        settings = f"delay={steps}&count=5&symbols={rng.choice([8, 300, 3000])}"
+    lines = [f'task = "{task}"', "[data]", f'train = "generate:{kind}?{settings}&samples={samples}"']
+    if kind in ("parity", "copy"):
         lines += ["[[model.layers]]", 'type = "Embedding"', f"output_dim = {rng.randrange(1, 40)}"]
     for _ in range(rng.choice([1, 1, 2, 3])):
         lines += ["[[model.layers]]", 'type = "LSTM"', f"units = {rng.choice([1, 8, 17, 64, 100])}"]
         if rng.random() < 0.3:
             lines += ["[[model.layers]]", 'type = "Dropout"', "rate = 0.2"]
     lines += ["[[model.layers]]", 'type = "Dense"', "[train]", f"batch_size = {rows}", "max_steps = 2", "epochs = 5", f"threads = {rng.choice([1, 2, 3])}"]
+    if spill is not None and rng.random() < 0.3:
+        lines += ["[memory]", f'spill = "{spill}"']
     return "\n".join(lines) + "\n"
 
 
@@ -41,6 +49,7 @@ class Budget(unittest.TestCase):
     def setUp(self):
         self.holder = tempfile.TemporaryDirectory(prefix="plimsoll_budget_")
         self.runs = 0
+        self.disk = os.path.dirname(PLIMSOLL)  # /tmp may lie in memory
 
     def tearDown(self):
         self.holder.cleanup()
@@ -59,16 +68,17 @@ class Budget(unittest.TestCase):
         rng = random.Random(11)
         unused, wavering = [], 0
         for _ in range(JOBS):
-            job = random_job(rng)
+            job = random_job(rng, spill=self.disk)
             plan = self.call("plan", job, "1GB")
             smallest, largest = plan["min_bytes"], plan["full_speed_bytes"]
+            groups = plan["own_groups_bytes"]
             again = [self.call("plan", job, "1GB")["min_bytes"] for _ in range(3)]
             if any(number != smallest for number in again):
                 self.assertEqual({abs(number - smallest) for number in again} - {0}, {BASE_STEP}, job)
                 wavering += 1
                 continue
             self.assertLessEqual(smallest, largest)
-            for budget in (smallest, rng.randint(smallest, max(smallest, largest)), rng.randint(largest, 4 * largest)):
+            for budget in (smallest, groups, rng.randint(smallest, 4 * smallest)):
                 result = self.call("train", job, budget)
                 self.assertLessEqual(result["peak_bytes"], budget, job)
                 self.assertLessEqual(result["peak_bytes"], result["planned_bytes"], job)
@@ -79,6 +89,48 @@ class Budget(unittest.TestCase):
         print(f"{len(unused)} runs; {wavering} jobs with a base at a border; planned but not used: median {statistics.median(unused):.1%}, most {unused[-1]:.1%}")
         self.assertLessEqual(statistics.median(unused), 0.03)
         self.assertLessEqual(unused[-1], 0.08)
+
+    def test_budgets_that_cannot_hold_are_refused_quickly_with_the_smallest(self):
+        rng = random.Random(12)
+        for _ in range(20):
+            job = random_job(rng)
+            smallest = self.call("plan", job, "1GB")["min_bytes"]
+            began = time.monotonic()
+            error = self.call("train", job, rng.randint(1, smallest - STEP), code=4)["error"]
+            self.assertLess(time.monotonic() - began, 1.0)
+            self.assertLessEqual(abs(error["min_bytes"] - smallest), BASE_STEP, job)
+        self.assertEqual([name for name in os.listdir(self.holder.name) if name.startswith("run")], [], "nothing is left of a refusal")
+
+    def test_the_demonstration_is_refused_in_little_time_and_memory(self):
+        report = os.path.join(self.holder.name, "report.json")
+        began = time.monotonic()
+        done = subprocess.run([os.path.join(BUILD, "capsule"), "--limit", "1000000000", "--group", "none", "--report", report, "--",
+                               PLIMSOLL, "demo", "--memory", "5MB", "--json"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertLess(time.monotonic() - began, 1.0)
+        with open(report) as file:
+            self.assertLess(json.load(file)["peak_bytes"] or 0, 10_000_000)
+
+    def test_the_plan_of_a_million_sequences_takes_less_than_a_second(self):
+        train = 'train = "generate:adding?steps=500&samples=1000000&min_steps=5"'
+        job = f'task = "regress"\n[data]\n{train}\n[[model.layers]]\ntype = "LSTM"\nunits = 64\n[[model.layers]]\ntype = "Dense"\n'
+        began = time.monotonic()
+        self.call("plan", job, "1GB")
+        self.assertLess(time.monotonic() - began, 1.0)
+
+    def test_a_larger_vocabulary_costs_its_weights_and_one_slice(self):
+        def peak_of(words):
+            job = (f'task = "classify"\n[data]\ntrain = "generate:copy?delay=80&count=10&symbols={words - 2}&samples=32"\n'
+                   '[[model.layers]]\ntype = "Embedding"\noutput_dim = 64\n[[model.layers]]\ntype = "LSTM"\nunits = 256\n'
+                   '[[model.layers]]\ntype = "Dense"\n[train]\nbatch_size = 32\nmax_steps = 1\n')
+            plan = self.call("plan", job, "2GB")
+            owners = plan["owners"]
+            result = self.call("train", job, plan["full_speed_bytes"])
+            return result["peak_bytes"], sum(owners[name] for name in ("weights", "gradient", "optimizer"))
+        small, small_weights = peak_of(1_000)
+        large, large_weights = peak_of(30_000)
+        self.assertLessEqual(large - small, large_weights - small_weights + 256 * 30_000 * 4 + STEP)
+        self.assertGreater(large_weights - small_weights, 29_000 * 256 * 4 * 4, "weights, gradient and two moments did not grow: nothing is shown")
 
     def test_a_sequence_of_ten_thousand_steps_fits_48_megabytes(self):
         job = ('task = "regress"\n[data]\ntrain = "generate:adding?steps=10000&samples=32"\n[[model.layers]]\ntype = "LSTM"\nunits = 128\n'
@@ -93,5 +145,5 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     PLIMSOLL = os.path.abspath(sys.argv.pop(1))
     if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]):
-        sys.argv.pop(1)
+        BUILD = os.path.abspath(sys.argv.pop(1))
     unittest.main()
