@@ -13,8 +13,9 @@
 namespace plimsoll {
 
 struct RunOptions {
-  std::string out;               // run folder; must not exist, parents must. Empty: nothing is written
-  Observer* observer = nullptr;  // not owned
+  std::string out;                        // run folder; must not exist, parents must. Empty: nothing is written
+  Observer* observer = nullptr;           // not owned
+  std::string groups = "/sys/fs/cgroup";  // where memory groups are mounted; the run follows what its own one asks
 };
 
 struct RunResult {
@@ -65,7 +66,8 @@ struct EvaluateResult {
 };
 Result<EvaluateResult> Evaluate(const EvaluateRequest& request);
 
-// One training step of the job under its plan, against plain loops in double precision.
+// One training step of the job under its plan, bit for bit against other schedules, other threads and the portable products,
+// and within tolerance against plain loops in double precision. The reference runs outside the budget.
 struct TensorDifference {
   std::string tensor;
   int64_t elements = 0;
@@ -74,6 +76,7 @@ struct TensorDifference {
   double allowed = 0.0;   // bound on `relative`
   bool ok = false;
 };
+inline constexpr int64_t kMostVerifiedRowSteps = 65536;  // of the first batch, so that the reference ends soon
 struct VerifyReport {
   std::vector<TensorDifference> tensors;  // loss, outputs, every gradient
   bool same_bits = false;                 // threads and schedules gave the same gradient bytes

@@ -15,7 +15,9 @@ namespace {
 std::string OwnGroup(const std::string& groups, const std::string& own) {
   std::ifstream file(own);
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("0::/")) return groups + line.substr(3);
+    if (!line.starts_with("0::/")) continue;
+    const std::string beside_v1 = groups + "/unified";
+    return (FolderExists(beside_v1) ? beside_v1 : groups) + line.substr(3);
   }
   return "";
 }

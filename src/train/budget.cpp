@@ -36,4 +36,10 @@ Result<Budget> ResolveBudget(const std::string& text, const MemoryFacts& machine
                                        PrettyBytes(reachable), limited ? " (" + machine.limit_source + ")" : "")};
 }
 
+int64_t FollowSystem(int64_t stated, int64_t group_bound, bool pressure, const Plan& plan) {
+  int64_t bytes = group_bound > 0 ? std::min(stated, group_bound) : stated;
+  if (pressure) bytes = std::min(bytes, std::max(plan.own_groups_bytes, plan.peak_bytes / 4 * 3));
+  return bytes;
+}
+
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "base/bytes.h"
 #include "kernels/block_rows.h"
 
 namespace plimsoll {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kMostChanges = 3;
 constexpr int64_t kMoreRecompute = 10;
+constexpr int64_t kWorthTelling = 64 * kKiB;
 
 // A job with one thing changed; the lengths may be cut as well.
 struct Candidate {
@@ -78,7 +80,7 @@ std::vector<PlanChange> ChangesThatHelp(const Setup& setup, const SampleShape& s
     input.worst_lengths.resize(rows);
     for (int64_t& length : input.worst_lengths) length = std::min(length, candidate.longest);
     const int64_t with_it = SmallestBudget(input);
-    if (with_it < smallest) changes.push_back({candidate.change, with_it});
+    if (with_it <= smallest - kWorthTelling) changes.push_back({candidate.change, with_it});
   }
   std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.min_bytes < b.min_bytes; });
   if (changes.size() > kMostChanges) changes.resize(kMostChanges);

@@ -163,7 +163,7 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   setup->products->Compile(options.backend);
 
   PlanInput& input = setup->input;
-  input.operations_per_second = ProductSpeed(*setup->pool).Measure(kSpeedSamples).median;
+  input.operations_per_second = ProductSpeed(*setup->pool).Measure(kSpeedSamples).best;
   const LengthFacts lengths = LookAtLengths(*setup->samples, setup->valid.get(), job.train.batch_size);
   input.worst_lengths = lengths.worst;
   DescribeNetwork(input, *setup->network,
@@ -188,6 +188,7 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   setup->plan = options.recompute ? PlanWith(input, {static_cast<int64_t>(input.worst_lengths.size()), *options.recompute})
                                   : FitToBudget(input);
   setup->plan.assumptions.push_back(setup->products->Describe());
+  if (!budget.value().note.empty()) setup->plan.assumptions.push_back(budget.value().note);
   if (!setup->plan.feasible && !options.recompute) setup->plan.changes = ChangesThatHelp(*setup, shape);
   const Status fits = CheckFeasible(setup->plan);
   if (!fits.ok() && options.must_fit && !options.recompute) return fits;

@@ -41,6 +41,7 @@ class Run {
         out_(options.out),
         observer_(options.observer),
         update_(setup, engine),
+        watch_(options.groups),
         stated_bytes_(setup.plan.budget_bytes),
         asked_bytes_(setup.plan.budget_bytes) {}
 
@@ -53,7 +54,7 @@ class Run {
   Status Epoch(int64_t epoch);
   Status TakeNewBudget();
   Status ChangeBudget(int64_t bytes, ResizeAnswer& answer);
-  Status FollowSystem();
+  Status HearSystem();
   Status CheckPeak() const;
   bool LimitReached() const { return setup_.job.train.max_steps > 0 && update_.done() >= setup_.job.train.max_steps; }
   bool has_valid() const { return setup_.valid != nullptr || setup_.split->valid_count() > 0; }
@@ -147,7 +148,7 @@ Status Run::TakeNewBudget() {
     if (budget.ok()) {
       PLIMSOLL_RETURN_IF_ERROR(ChangeBudget(budget.value().bytes, answer));
       if (answer.taken) {
-        stated_bytes_ = budget.value().bytes;
+        stated_bytes_ = asked_bytes_ = budget.value().bytes;
         answer.message = budget.value().note;
       }
     } else {
@@ -155,18 +156,15 @@ Status Run::TakeNewBudget() {
     }
     PLIMSOLL_RETURN_IF_ERROR(desk_.Answer(request->id, answer));
   }
-  return watch_.watches() ? FollowSystem() : Status::Ok();
+  return watch_.watches() ? HearSystem() : Status::Ok();
 }
 
-// A cgroup's memory.high bounds the budget while it stands; memory pressure takes a quarter of what is planned.
-Status Run::FollowSystem() {
+Status Run::HearSystem() {
   if (SecondsSince(looked_) < kLookSeconds) return Status::Ok();
   looked_ = Clock::now();
-  const int64_t high = watch_.High();
-  int64_t wanted = high > 0 ? std::min(high, stated_bytes_) : stated_bytes_;
-  if (watch_.UnderPressure()) {
-    wanted = stated_bytes_ = std::max(setup_.plan.own_groups_bytes, setup_.plan.peak_bytes / 4 * 3);
-  }
+  const bool pressure = watch_.UnderPressure();
+  const int64_t wanted = FollowSystem(stated_bytes_, watch_.High(), pressure, setup_.plan);
+  if (pressure) stated_bytes_ = wanted;  // what was given up is not taken back
   if (wanted == asked_bytes_) return Status::Ok();
   asked_bytes_ = wanted;
   ResizeAnswer answer;

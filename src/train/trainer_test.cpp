@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include <map>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 
 #include "data/batch.h"
 #include "model/weights.h"
@@ -212,6 +214,49 @@ TEST(Train, AtTheSmallestBudgetNearlyAllOfTheArenaIsWrittenInAStep) {
   const int64_t untouched = std::count(words, words + bytes / 4, kPoison);
   EXPECT_LE(static_cast<double>(untouched), 0.03 * static_cast<double>(bytes / 4))
       << untouched << " of " << bytes / 4 << " words were not written";
+}
+
+// Lowers the bound of a made-up memory group while a job runs, and lifts it again.
+class GroupMaster final : public Observer {
+ public:
+  explicit GroupMaster(std::string file) : file_(std::move(file)) { Say("max"); }
+  void Say(const std::string& bound) const { std::ofstream(file_) << bound << "\n"; }
+  void Planned(const Plan& plan) override {
+    budgets.push_back(plan.budget_bytes);
+    if (budgets.size() == 1) Say(std::to_string(plan.own_groups_bytes));
+    if (budgets.size() == 2) Say("max");
+  }
+  void Step(const StepReport&) override { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+  std::vector<int64_t> budgets;
+
+ private:
+  std::string file_;
+};
+
+TEST(Train, FollowsTheBoundOfItsMemoryGroup) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own memory has no budget";
+#endif
+  std::string own;
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (line.starts_with("0::/")) own = line.substr(3);
+  }
+  if (own.empty()) GTEST_SKIP() << "no cgroup v2 here";
+  Folder folder;
+  std::filesystem::create_directories(folder / own);
+  Job job = LongRaggedJob();
+  job.memory.spill.clear();
+  job.train.max_steps = 150;
+  job.train.epochs = 1000;
+  ASSERT_TRUE(Train(job, {.out = folder / "straight"}).ok());
+  GroupMaster master(folder / own + "/memory.high");
+  const Result<RunResult> run = Train(job, {.out = folder / "led", .observer = &master, .groups = folder / ""});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  ASSERT_EQ(master.budgets.size(), 3u) << "planned at the start, under the bound, and without it";
+  EXPECT_LT(master.budgets[1], master.budgets[0]);
+  EXPECT_EQ(master.budgets[2], master.budgets[0]);
+  EXPECT_TRUE(Contents(folder / "led/model/model.safetensors") == Contents(folder / "straight/model/model.safetensors"));
 }
 
 TEST(Train, LearnsAndTheModelFolderGivesTheSameScore) {

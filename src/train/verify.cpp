@@ -17,8 +17,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kMostRowSteps = 65536;
-
 // Gradients and outputs of one step, as canonical tensors.
 struct StepResult {
   double loss = 0.0;
@@ -175,10 +173,10 @@ Result<VerifyReport> Verify(const Job& job) {
   for (int64_t i = 0; i < std::min(job.train.batch_size, setup.split->train_count()); ++i) {
     const int64_t number = setup.split->train(order[i]);
     const int64_t steps = setup.samples->length(number);
-    if (report.row_steps + steps > kMostRowSteps) {
+    if (report.row_steps + steps > kMostVerifiedRowSteps) {
       if (numbers.empty()) {
-        return Status::Usage(
-            fmt::format("verify: a sequence of {} steps is more than the {} that the reference takes", steps, kMostRowSteps));
+        return Status::Usage(fmt::format("verify: a sequence of {} steps is more than the {} that the reference takes", steps,
+                                         kMostVerifiedRowSteps));
       }
       break;
     }

@@ -11,10 +11,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 PROGRAM = ""
 
-VERBS = ["train", "plan", "evaluate", "summary", "verify", "doctor", "demo"]
+VERBS = ["train", "plan", "evaluate", "summary", "verify", "resize", "doctor", "demo"]
 
 JOB = """
 task = "regress"
@@ -115,6 +116,7 @@ class Usage(CliTest):
         self.refused("train", "small.toml", "--lr", "-1", says=["train.learning_rate: wanted a number from 0 to 1000, got -1"])
         self.refused("train", "small.toml", "--memory", "12 parsecs", says=["12 parsecs", "wanted bytes, or an amount like 256MB"])
         self.refused("train", "small.toml", "--memory", "0")
+        self.refused("train", "small.toml", "--memory", "-5MB", says=["not negative"])
         self.refused("train", "small.toml", "--memory", "200%", says=["at most 100%"])
         self.refused("train", "small.toml", "--task", "clasify", says=["did you mean 'classify'?"])
         self.refused("train", "small.toml", "--log-format", "bra", says=["did you mean 'bar'?"])
@@ -215,6 +217,40 @@ class Verbs(CliTest):
         plan = json.loads(self.run_cli("plan", "small.toml", "--memory", "1MB", "--json", code=4).stdout)
         self.assertFalse(plan["feasible"])
         self.assertGreater(plan["min_bytes"], 1_000_000)
+
+    def test_more_than_the_machine_has_is_said(self):
+        self.assertIn("only", self.run_cli("plan", "small.toml", "--memory", "900TB").stdout)
+
+    def test_changes_that_a_refusal_offers_do_what_they_say(self):
+        job = ["small.toml", "--data", "generate:adding?steps=4000&samples=256", "--model.layers.0.units=200"]
+        plan = json.loads(self.run_cli("plan", *job, "--memory", "1MB", "--json", code=4).stdout)
+        changes = plan["changes"]
+        self.assertTrue(1 <= len(changes) <= 3)
+        self.assertEqual([change["min_bytes"] for change in changes], sorted(change["min_bytes"] for change in changes))
+        tried = 0
+        for change in changes:
+            self.assertLess(change["min_bytes"], plan["min_bytes"])
+            if " = " not in change["change"]:
+                continue
+            key, value = change["change"].split(" = ")
+            again = json.loads(self.run_cli("plan", *job, f"--{key}={value}", "--memory", "1MB", "--json", code=4).stdout)
+            self.assertLessEqual(abs(again["min_bytes"] - change["min_bytes"]), 262144, change)  # the process base is measured
+            tried += 1
+        self.assertGreater(tried, 0)
+
+    def test_the_curve_shows_what_memory_buys(self):
+        job = ["small.toml", "--data", "generate:adding?steps=400&samples=256"]
+        done = self.run_cli("plan", *job, "--curve", "--out", "curve.svg")
+        self.assertIn("smallest", done.stdout)
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)
+        xml.etree.ElementTree.parse(self.folder / "curve.svg")
+        points = json.loads(self.run_cli("plan", *job, "--curve", "--json").stdout)["curve"]
+        self.assertGreater(len(points), 4)
+        budgets, times = [point["budget_bytes"] for point in points], [point["extra_time"] for point in points]
+        self.assertEqual(budgets, sorted(budgets))
+        self.assertEqual(times[-1], 0.0)
+        self.assertGreater(times[0], 0.2)
+        self.assertTrue(self.refused("plan", *job, "--curve", "--out", "none/curve.svg", code=7))
 
     def test_dry_run_plans_and_writes_nothing(self):
         self.assertIn("plan   fits", self.run_cli("train", "small.toml", "--dry-run").stdout)
