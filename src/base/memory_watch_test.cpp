@@ -1,6 +1,7 @@
 #include "base/memory_watch.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,7 +13,8 @@ namespace {
 class FakeGroup : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / "plimsoll_memory_watch_test";
+    std::string pattern = testing::TempDir() + "plimsoll_XXXXXX";
+    folder_ = mkdtemp(pattern.data());
     std::filesystem::create_directories(folder_ / "jobs/one");
     Write("own", "1:cpu:/elsewhere\n0::/jobs/one\n");
     Write("jobs/one/memory.high", "max\n");

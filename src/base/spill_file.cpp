@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cerrno>
 
 #include "base/check.h"
+#include "base/threads.h"
 
 namespace plimsoll {
 namespace {
@@ -36,22 +36,13 @@ Result<std::unique_ptr<SpillFile>> SpillFile::Open(const std::string& folder) {
 
 SpillFile::SpillFile(Descriptor descriptor, std::string folder)
     : descriptor_(std::move(descriptor)), folder_(std::move(folder)) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals go to the caller's thread
-  const int error = pthread_create(
-      &thread_, &attributes,
+  thread_ = StartThread(
+      kStackBytes,
       [](void* self) -> void* {
         static_cast<SpillFile*>(self)->Work();
         return nullptr;
       },
       this);
-  PLIMSOLL_CHECK(error == 0, "the system refused a thread");
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
 }
 
 SpillFile::~SpillFile() {

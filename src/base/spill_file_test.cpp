@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 
 #include <filesystem>
@@ -40,8 +41,8 @@ TEST(SpillFile, WhatGoesOutComesBackAlsoWhileAnotherLaneIsUnderWay) {
 }
 
 TEST(SpillFile, NothingWithANameIsLeftInTheFolder) {
-  const std::string folder = RealFolder() + "/spill_file_test";
-  std::filesystem::create_directories(folder);
+  std::string folder = RealFolder() + "/spill_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
   Result<std::unique_ptr<SpillFile>> file = SpillFile::Open(folder);
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE((*file)->Reserve(4096).ok());

@@ -49,30 +49,36 @@ bool SpinUntil(const Ready& ready, bool give_up) {
 
 }  // namespace
 
+pthread_t StartThread(size_t stack_bytes, void* (*body)(void*), void* argument) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, stack_bytes);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  const int error = pthread_create(&thread, &attributes, body, argument);
+  PLIMSOLL_CHECK(error == 0, "the system refused a thread");
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return thread;
+}
+
 ThreadPool::ThreadPool(int size) : size_(size) {
   PLIMSOLL_CHECK(size >= 1 && size <= kMaxThreads, "the number of threads is checked where the job is read");
   workers_.resize(static_cast<size_t>(size - 1));
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals go to the caller's thread
   for (int i = 0; i < size - 1; ++i) {
     Worker& worker = workers_[static_cast<size_t>(i)];
     worker = {.pool = this, .part = i + 1, .thread = {}};
-    const int error = pthread_create(
-        &worker.thread, &attributes,
+    worker.thread = StartThread(
+        kStackBytes,
         [](void* argument) -> void* {
           auto* self = static_cast<Worker*>(argument);
           self->pool->Work(self->part);
           return nullptr;
         },
         &worker);
-    PLIMSOLL_CHECK(error == 0, "the system refused a thread");
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
   Run([](int) {});  // every worker is there, with what it holds, before anything is measured
 }
 

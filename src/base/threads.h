@@ -17,6 +17,9 @@ namespace plimsoll {
 
 inline constexpr int64_t kMaxThreads = 256;
 
+// A thread with a stack of this size; signals go to the caller's.
+pthread_t StartThread(size_t stack_bytes, void* (*body)(void*), void* argument);
+
 class ThreadPool {
  public:
   explicit ThreadPool(int size);

@@ -9,6 +9,19 @@ namespace {
 
 enum Key { Value = kFirstOwnKey, Gradient, Winner, FinalWinner };
 
+// Calls on_row(row, packed place, time) for every row of every step of the block, in time's order; a thread has its own rows.
+template <typename OnRow>
+void ForEachRowStep(const Block& block, ThreadPool& pool, const OnRow& on_row) {
+  pool.Run([&](int part) {
+    const Share share = RowShare(block.rows, part, pool.size());
+    for (int step = 0; step < block.rows.steps; ++step) {
+      const int64_t end = share.begin + ActiveIn(block.rows, step, share);
+      const auto time = static_cast<int32_t>(block.first_step + step);
+      for (int64_t row = share.begin; row < end; ++row) on_row(row, block.rows.first[step] + row, time);
+    }
+  });
+}
+
 }  // namespace
 
 const char* PoolingName(PoolingMode mode) {
@@ -51,38 +64,31 @@ void Pooling::Forward(const Slice& in, const Slice&, const OwnerMemory& memory, 
   const Block& block = *in.block;
   float* value = memory.F32(Value);
   int32_t* winner = config_.mode == PoolingMode::Max ? memory.I32(Winner) : nullptr;
-  run.pool->Run([&](int part) {
-    const Share share = RowShare(block.rows, part, run.pool->size());
-    for (int step = 0; step < block.rows.steps; ++step) {
-      const int64_t end = share.begin + ActiveIn(block.rows, step, share);
-      const auto time = static_cast<int32_t>(block.first_step + step);
-      for (int64_t row = share.begin; row < end; ++row) {
-        const float* x = in.data + (block.rows.first[step] + row) * in.stride;
-        float* v = value + row * stride_;
-        const bool ends = time + 1 == block.lengths[row];
-        switch (config_.mode) {
-          case PoolingMode::Last:
-            if (ends) std::memcpy(v, x, static_cast<size_t>(config_.width) * sizeof(float));
-            break;
-          case PoolingMode::Mean: {
-            const float share_of_step = 1.0f / static_cast<float>(block.lengths[row]);
-            for (int64_t u = 0; u < config_.width; ++u) v[u] += x[u];
-            if (ends) {
-              for (int64_t u = 0; u < config_.width; ++u) v[u] *= share_of_step;
-            }
-            break;
-          }
-          case PoolingMode::Max: {
-            int32_t* w = winner + row * stride_;
-            for (int64_t u = 0; u < config_.width; ++u) {
-              if (time == 0 || !(x[u] <= v[u])) {  // NaN wins, so that it is found
-                v[u] = x[u];
-                w[u] = time;
-              }
-            }
-            break;
+  ForEachRowStep(block, *run.pool, [&](int64_t row, int64_t place, int32_t time) {
+    const float* x = in.data + place * in.stride;
+    float* v = value + row * stride_;
+    const bool ends = time + 1 == block.lengths[row];
+    switch (config_.mode) {
+      case PoolingMode::Last:
+        if (ends) std::memcpy(v, x, static_cast<size_t>(config_.width) * sizeof(float));
+        break;
+      case PoolingMode::Mean: {
+        const float share_of_step = 1.0f / static_cast<float>(block.lengths[row]);
+        for (int64_t u = 0; u < config_.width; ++u) v[u] += x[u];
+        if (ends) {
+          for (int64_t u = 0; u < config_.width; ++u) v[u] *= share_of_step;
+        }
+        break;
+      }
+      case PoolingMode::Max: {
+        int32_t* w = winner + row * stride_;
+        for (int64_t u = 0; u < config_.width; ++u) {
+          if (time == 0 || !(x[u] <= v[u])) {  // NaN wins, so that it is found
+            v[u] = x[u];
+            w[u] = time;
           }
         }
+        break;
       }
     }
   });
@@ -95,29 +101,22 @@ void Pooling::Backward(const Slice& in, const Slice&, const Slice&, const Slice&
   const float* gradient = memory.F32(Gradient);
   const int32_t* winner = config_.mode == PoolingMode::Max ? memory.I32(FinalWinner) : nullptr;
   const int64_t padded = WholeVectors(config_.width);
-  run.pool->Run([&](int part) {
-    const Share share = RowShare(block.rows, part, run.pool->size());
-    for (int step = 0; step < block.rows.steps; ++step) {
-      const int64_t end = share.begin + ActiveIn(block.rows, step, share);
-      const auto time = static_cast<int32_t>(block.first_step + step);
-      for (int64_t row = share.begin; row < end; ++row) {
-        float* d = d_in.data + (block.rows.first[step] + row) * d_in.stride;
-        const float* g = gradient + row * stride_;
-        std::memset(d, 0, static_cast<size_t>(padded) * sizeof(float));
-        switch (config_.mode) {
-          case PoolingMode::Last:
-            if (time + 1 == block.lengths[row]) std::memcpy(d, g, static_cast<size_t>(config_.width) * sizeof(float));
-            break;
-          case PoolingMode::Mean: {
-            const float share_of_step = 1.0f / static_cast<float>(block.lengths[row]);
-            for (int64_t u = 0; u < config_.width; ++u) d[u] = g[u] * share_of_step;
-            break;
-          }
-          case PoolingMode::Max:
-            for (int64_t u = 0; u < config_.width; ++u) d[u] = winner[row * stride_ + u] == time ? g[u] : 0.0f;
-            break;
-        }
+  ForEachRowStep(block, *run.pool, [&](int64_t row, int64_t place, int32_t time) {
+    float* d = d_in.data + place * d_in.stride;
+    const float* g = gradient + row * stride_;
+    std::memset(d, 0, static_cast<size_t>(padded) * sizeof(float));
+    switch (config_.mode) {
+      case PoolingMode::Last:
+        if (time + 1 == block.lengths[row]) std::memcpy(d, g, static_cast<size_t>(config_.width) * sizeof(float));
+        break;
+      case PoolingMode::Mean: {
+        const float share_of_step = 1.0f / static_cast<float>(block.lengths[row]);
+        for (int64_t u = 0; u < config_.width; ++u) d[u] = g[u] * share_of_step;
+        break;
       }
+      case PoolingMode::Max:
+        for (int64_t u = 0; u < config_.width; ++u) d[u] = winner[row * stride_ + u] == time ? g[u] : 0.0f;
+        break;
     }
   });
 }

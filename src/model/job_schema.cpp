@@ -83,8 +83,9 @@ Field<Owner> Number(std::string key, double Owner::*member, NumberRange range, s
           .get = [=](const Owner& owner) { return NumberValue(owner.*member); }};
 }
 
-template <typename Owner>
-Field<Owner> Flag(std::string key, bool Owner::*member, std::string about) {
+// `Value` is bool, or std::optional<bool> for a flag that may be left to others.
+template <typename Owner, typename Value>
+Field<Owner> Flag(std::string key, Value Owner::*member, std::string about) {
   return {.key = std::move(key),
           .about = std::move(about),
           .aliases = {},
@@ -94,21 +95,10 @@ Field<Owner> Flag(std::string key, bool Owner::*member, std::string about) {
                 owner.*member = value.flag;
                 return Status::Ok();
               },
-          .get = [=](const Owner& owner) { return FlagValue(owner.*member); }};
-}
-
-template <typename Owner>
-Field<Owner> OptionalFlag(std::string key, std::optional<bool> Owner::*member, std::string about) {
-  return {.key = std::move(key),
-          .about = std::move(about),
-          .aliases = {},
-          .set =
-              [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
-                if (value.kind != Kind::Flag) return Refused(at, "true or false", value);
-                owner.*member = value.flag;
-                return Status::Ok();
-              },
-          .get = [=](const Owner& owner) { return owner.*member ? std::optional(FlagValue(*(owner.*member))) : std::nullopt; }};
+          .get = [=](const Owner& owner) -> std::optional<JobValue> {
+            const std::optional<bool> flag = owner.*member;
+            return flag ? std::optional(FlagValue(*flag)) : std::nullopt;
+          }};
 }
 
 template <typename Owner>
@@ -332,8 +322,7 @@ std::vector<Field<EmbeddingOptions>> EmbeddingFields() {
 std::vector<Field<LSTMOptions>> LstmFields() {
   return {
       Whole("units", &LSTMOptions::units, {1, kMostUnits}, "width of the state", {"hidden_size"}),
-      OptionalFlag("return_sequences", &LSTMOptions::return_sequences,
-                   "every step or the last; unset: as the next layer needs"),
+      Flag("return_sequences", &LSTMOptions::return_sequences, "every step or the last; unset: as the next layer needs"),
   };
 }
 std::vector<Field<PoolingOptions>> PoolingFields() {

@@ -24,7 +24,7 @@ from budget_test import random_job
 PLIMSOLL = CAPSULE = BUILD = ""  # set by the main program
 MB = 1_000_000
 PAGE = 4096
-JOBS = 5
+JOBS = int(os.environ.get("PLIMSOLL_CAPSULE_JOBS", "5"))
 
 # Holds as many bytes as it is told, every page touched, for long enough to be seen.
 HOLD = "import sys, time; held = bytearray(b'x') * int(sys.argv[1]); time.sleep(0.1)"
