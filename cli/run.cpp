@@ -10,26 +10,35 @@ using plimsoll::PrettyBytes;
 
 namespace {
 
-// Hands everything on to the progress shown, and remembers the peak after the first and the last epoch.
+// Hands everything on to the progress shown, and remembers the peak after the first and the last epoch under the last plan.
 class EpochPeaks final : public plimsoll::Observer {
  public:
   explicit EpochPeaks(plimsoll::Observer& shown) : shown_(shown) {}
-  void Planned(const plimsoll::Plan& plan) override { shown_.Planned(plan); }
+  void Planned(const plimsoll::Plan& plan) override {
+    first_epoch_ = 0;
+    shown_.Planned(plan);
+  }
   void Message(std::string_view text) override { shown_.Message(text); }
   void Step(const plimsoll::StepReport& report) override { shown_.Step(report); }
   void Epoch(const plimsoll::EpochReport& report) override {
-    if (epochs_++ == 0) first_ = report.peak_bytes;
+    if (first_epoch_ == 0) {
+      first_epoch_ = report.epoch;
+      first_ = report.peak_bytes;
+    }
+    last_epoch_ = report.epoch;
     last_ = report.peak_bytes;
     shown_.Epoch(report);
   }
 
-  int64_t epochs() const { return epochs_; }
+  int64_t first_epoch() const { return first_epoch_; }
+  int64_t last_epoch() const { return last_epoch_; }
   int64_t first() const { return first_; }
   int64_t last() const { return last_; }
 
  private:
   plimsoll::Observer& shown_;
-  int64_t epochs_ = 0;
+  int64_t first_epoch_ = 0;  // 0: none has ended
+  int64_t last_epoch_ = 0;
   int64_t first_ = 0;
   int64_t last_ = 0;
 };
@@ -39,10 +48,12 @@ std::string Report(const plimsoll::RunResult& result, const EpochPeaks& peaks, c
   text += fmt::format("time    {:.1f} s, {} updates in {} epochs\n", result.seconds, result.updates, result.epochs);
   text += fmt::format("memory  planned {} · measured {} · budget {}\n", PrettyBytes(result.plan.peak_bytes),
                       PrettyBytes(result.peak_bytes), PrettyBytes(result.plan.budget_bytes));
-  if (peaks.epochs() > 1) {
+  if (peaks.first_epoch() > 0 && peaks.last_epoch() > peaks.first_epoch()) {
     const int64_t growth = peaks.last() - peaks.first();
-    text += growth == 0 ? fmt::format("        flat: not a byte more after epoch {} than after the first\n", peaks.epochs())
-                        : fmt::format("        grew by {} from the first epoch to the last\n", PrettyBytes(growth));
+    text += growth == 0 ? fmt::format("        flat: not a byte more after epoch {} than after epoch {}\n", peaks.last_epoch(),
+                                      peaks.first_epoch())
+                        : fmt::format("        grew by {} from epoch {} to epoch {}\n", PrettyBytes(growth),
+                                      peaks.first_epoch(), peaks.last_epoch());
   }
   if (!out.empty()) text += fmt::format("run     {}\n", out);
   return text;

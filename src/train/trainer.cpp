@@ -56,6 +56,10 @@ class Run {
   Status ChangeBudget(int64_t bytes, ResizeAnswer& answer);
   Status HearSystem();
   Status CheckPeak() const;
+  // A failure that need not end a run.
+  void Tell(const Status& status) const {
+    if (!status.ok() && observer_ != nullptr) observer_->Message(status.message());
+  }
   bool LimitReached() const { return setup_.job.train.max_steps > 0 && update_.done() >= setup_.job.train.max_steps; }
   bool has_valid() const { return setup_.valid != nullptr || setup_.split->valid_count() > 0; }
 
@@ -154,7 +158,7 @@ Status Run::TakeNewBudget() {
     } else {
       answer.message = budget.status().message();
     }
-    PLIMSOLL_RETURN_IF_ERROR(desk_.Answer(request->id, answer));
+    Tell(desk_.Answer(request->id, answer));
   }
   return watch_.watches() ? HearSystem() : Status::Ok();
 }
@@ -197,7 +201,7 @@ Status Run::ChangeBudget(int64_t bytes, ResizeAnswer& answer) {
   if (!ResetPeakResident() && observer_ != nullptr) {
     observer_->Message("the system does not let the peak be counted anew: it will show the budget before");
   }
-  if (!out_.empty()) PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(out_ + "/plan.json", PlanJson(setup_.plan)));
+  if (!out_.empty()) Tell(WriteTextFile(out_ + "/plan.json", PlanJson(setup_.plan)));
   if (observer_ != nullptr) observer_->Planned(setup_.plan);
   return Status::Ok();
 }
@@ -211,6 +215,8 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   Result<std::unique_ptr<Setup>> setup = SetUp(job, {.observer = options.observer});
   if (!setup.ok()) return setup.status();
   Setup& ready = **setup;
+  Result<std::unique_ptr<Engine>> engine = Open(ready);
+  if (!engine.ok()) return engine.status();
   if (!options.out.empty()) {
     PLIMSOLL_RETURN_IF_ERROR(MakeFolder(options.out));
     PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(options.out + "/job.toml", JobAsToml(ready.job)));
@@ -218,8 +224,6 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   }
   Result<ResizeDesk> desk = ResizeDesk::Open(options.out);
   if (!desk.ok()) return desk.status();
-  Result<std::unique_ptr<Engine>> engine = Open(ready);
-  if (!engine.ok()) return engine.status();
   if (options.observer != nullptr) options.observer->Planned(ready.plan);
 
   RunResult result;

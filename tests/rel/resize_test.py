@@ -11,7 +11,7 @@ import time
 import unittest
 
 PLIMSOLL = ""  # set by the main program
-UPDATES = 600
+UPDATES = 400
 JOB = f"""task = "regress"
 [data]
 train = "generate:adding?steps=200&samples=640&min_steps=20"

@@ -77,6 +77,7 @@ class Spill(unittest.TestCase):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         error = self.call("train", self.job, "--memory", budget, "--spill", self.disk, "--out", out, "--quiet", code=7, preexec_fn=limit)["error"]
         self.assertIn("spill", error["message"])
+        self.assertFalse(os.path.exists(out), "nothing half-made stays behind")
 
     def test_a_full_disk_ends_it_with_its_own_code(self):
         image, place = os.path.join(self.holder.name, "image"), os.path.join(self.holder.name, "small")
