@@ -4,6 +4,7 @@
 
 PLIMSOLL_BUDGET_JOBS sets the number of jobs (40). A failing job's file is printed whole, so that it can be run again.
 """
+import hashlib
 import json
 import os
 import random
@@ -131,6 +132,28 @@ class Budget(unittest.TestCase):
         large, large_weights = peak_of(30_000)
         self.assertLessEqual(large - small, large_weights - small_weights + 256 * 30_000 * 4 + STEP)
         self.assertGreater(large_weights - small_weights, 29_000 * 256 * 4 * 4, "weights, gradient and two moments did not grow: nothing is shown")
+
+    def test_eight_budgets_give_the_same_weights(self):
+        job = ('task = "regress"\n[data]\ntrain = "generate:adding?steps=300&samples=80&min_steps=3"\n[[model.layers]]\ntype = "LSTM"\nunits = 40\n'
+               '[[model.layers]]\ntype = "Dropout"\nrate = 0.2\n[[model.layers]]\ntype = "LSTM"\nunits = 24\n[[model.layers]]\ntype = "Dense"\n'
+               '[train]\nbatch_size = 40\nmax_steps = 20\nepochs = 10\n')
+        plan = self.call("plan", job, "1GB")
+        smallest, largest = plan["own_groups_bytes"], plan["full_speed_bytes"]
+        weights, schedules = set(), set()
+        for number in range(8):
+            threads = (1, 2, 4)[number % 3]
+            spill = f'[memory]\nspill = "{self.disk}"\n' if number % 2 else ""
+            budget = smallest + (largest - smallest) * number // 7 + BASE_STEP  # more threads have more stacks
+            self.call("train", job + f"threads = {threads}\n" + spill, budget)
+            folder = os.path.join(self.holder.name, f"run{self.runs}")
+            with open(os.path.join(folder, "plan.json")) as file:
+                taken = json.load(file)
+            self.assertFalse(taken["rounding_only_change"])
+            schedules.add(json.dumps(taken["stages"]))
+            with open(os.path.join(folder, "model", "model.safetensors"), "rb") as file:
+                weights.add(hashlib.sha256(file.read()).hexdigest())
+        self.assertEqual(len(weights), 1)
+        self.assertGreaterEqual(len(schedules), 6, "the budgets gave the same plan: nothing is shown")
 
     def test_a_sequence_of_ten_thousand_steps_fits_48_megabytes(self):
         job = ('task = "regress"\n[data]\ntrain = "generate:adding?steps=10000&samples=32"\n[[model.layers]]\ntype = "LSTM"\nunits = 128\n'
