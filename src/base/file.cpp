@@ -103,6 +103,9 @@ Result<File> File::OpenRead(const std::string& path) {
     return Status::Data(
         fmt::format("{}: is {}; wanted a regular file", path, S_ISDIR(facts.st_mode) ? "a folder" : "a device or pipe"));
   }
+  // No reading ahead by the kernel: pages on their way in cannot be taken back, and in a memory group of the budget's size the
+  // usual window (8 MB on some machines) is the end of the process. Our own reads are large enough.
+  ::posix_fadvise(descriptor.number(), 0, 0, POSIX_FADV_RANDOM);
   return File(std::move(descriptor), path, static_cast<int64_t>(facts.st_size));
 }
 
@@ -150,6 +153,7 @@ Result<ScratchFile> ScratchFile::Create() {
   Descriptor descriptor(::mkostemp(name.data(), O_CLOEXEC));
   if (!descriptor.is_open()) return WriteFailure(folder, "make a temporary file there", errno);
   ::unlink(name.c_str());
+  ::posix_fadvise(descriptor.number(), 0, 0, POSIX_FADV_RANDOM);  // as in OpenRead
   return ScratchFile(std::move(descriptor), folder);
 }
 

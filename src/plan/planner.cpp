@@ -208,6 +208,28 @@ class Cutter {
   std::vector<PlannedBuffer> buffers_;
 };
 
+Plan FitWithBase(const PlanInput& input) {
+  Cutter cutter(input);
+  const int64_t own_rows = OwnRows(input);
+  const Fit own = cutter.FitGroup(own_rows, input.budget_bytes);
+  Fit best = own, smallest = own;
+  for (int64_t rows = FewerRows(own_rows); rows >= FewestRows(input); rows = FewerRows(rows)) {
+    const Fit fit = cutter.FitGroup(rows, best.fits ? 0 : input.budget_bytes);
+    if (!best.fits && fit.fits) best = fit;
+    if (fit.smallest_bytes < smallest.smallest_bytes) smallest = fit;
+  }
+  Plan plan = PlanWith(input, best.fits ? best.best : smallest.smallest);
+  plan.min_bytes = smallest.smallest_bytes;
+  plan.own_groups_bytes = own.smallest_bytes;
+  plan.full_speed_bytes = own.full_speed_bytes;
+  if (!input.forward_only) {
+    const int64_t blocks = BlocksOfWorstGroup(input);
+    plan.min_extra_time = ExtraTime(
+        input.work, static_cast<double>(ForwardRuns(blocks, smallest.smallest.recompute)) / static_cast<double>(blocks));
+  }
+  return plan;
+}
+
 }  // namespace
 
 int64_t BlocksOfWorstGroup(const PlanInput& input) { return SegmentsOf(input.worst_lengths.front(), input.block_steps); }
@@ -266,25 +288,12 @@ Plan PlanWith(const PlanInput& input, const Cut& cut) {
 }
 
 Plan FitToBudget(const PlanInput& input) {
-  Cutter cutter(input);
-  const int64_t own_rows = OwnRows(input);
-  const Fit own = cutter.FitGroup(own_rows, input.budget_bytes);
-  Fit best = own, smallest = own;
-  for (int64_t rows = FewerRows(own_rows); rows >= FewestRows(input); rows = FewerRows(rows)) {
-    const Fit fit = cutter.FitGroup(rows, best.fits ? 0 : input.budget_bytes);
-    if (!best.fits && fit.fits) best = fit;
-    if (fit.smallest_bytes < smallest.smallest_bytes) smallest = fit;
-  }
-  Plan plan = PlanWith(input, best.fits ? best.best : smallest.smallest);
-  plan.min_bytes = smallest.smallest_bytes;
-  plan.own_groups_bytes = own.smallest_bytes;
-  plan.full_speed_bytes = own.full_speed_bytes;
-  if (!input.forward_only) {
-    const int64_t blocks = BlocksOfWorstGroup(input);
-    plan.min_extra_time = ExtraTime(
-        input.work, static_cast<double>(ForwardRuns(blocks, smallest.smallest.recompute)) / static_cast<double>(blocks));
-  }
-  return plan;
+  Plan plan = FitWithBase(input);
+  if (plan.feasible || input.lowest_base_bytes == 0) return plan;
+  PlanInput lowest = input;
+  lowest.base_bytes = input.lowest_base_bytes;
+  Plan with_less = FitWithBase(lowest);
+  return with_less.feasible ? with_less : plan;
 }
 
 int64_t SmallestBudget(const PlanInput& input) {

@@ -113,6 +113,20 @@ TEST(Planner, ABudgetBelowTheSmallestIsRefusedWithTheSmallestThatWorks) {
   EXPECT_TRUE(CheckFeasible(FitToBudget(LongInput(smallest))).ok());
 }
 
+TEST(Planner, ABudgetThatAnotherRunHasNamedIsTakenThoughTheBaseWavers) {
+  PlanInput input = LongInput(0);
+  const int64_t named = FitToBudget(input).min_bytes;
+  input.base_bytes += 16 * 1024;  // this run holds four pages more
+  input.budget_bytes = named;
+  EXPECT_FALSE(FitToBudget(input).feasible);
+  input.lowest_base_bytes = input.base_bytes - 24 * 1024;
+  const Plan plan = FitToBudget(input);
+  EXPECT_TRUE(plan.feasible);
+  EXPECT_LE(plan.peak_bytes, named);
+  input.budget_bytes = named - 64 * 1024;
+  EXPECT_FALSE(FitToBudget(input).feasible);
+}
+
 TEST(Planner, MoreRepeatsAllowASmallerBudget) {
   PlanInput input = LongInput(1 << 30);
   const int64_t usual = FitToBudget(input).min_bytes;

@@ -19,7 +19,11 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kBaseStep = 256 * kKiB;  // the base is rounded up, so that two runs name the same minimum
+// Two runs of a job differ by some pages in what they hold at start. The base is rounded up, so that they mostly name the same
+// minimum, and a budget that another run has named is taken even where this one would name a little more. Both together stay
+// below the 64 KiB by which a budget may be too small to be refused.
+constexpr int64_t kBaseStep = 16 * kKiB;
+constexpr int64_t kBaseWavers = 24 * kKiB;
 constexpr int64_t kStackBytes = 256 * kKiB;
 constexpr int kSpeedSamples = 5;
 
@@ -184,6 +188,7 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   if (!budget.ok()) return budget.status();
   if (!budget.value().note.empty() && options.observer != nullptr) options.observer->Message(budget.value().note);
   input.base_bytes = RoundUp(resident, kBaseStep);
+  input.lowest_base_bytes = resident - kBaseWavers;
   input.budget_bytes = budget.value().bytes;
   setup->plan = options.recompute ? PlanWith(input, {static_cast<int64_t>(input.worst_lengths.size()), *options.recompute})
                                   : FitToBudget(input);
