@@ -129,7 +129,9 @@ constexpr std::array kShortFlags = {
     ShortFlag{"--max-steps", "train.max_steps", "N", "end after this many updates"},
     ShortFlag{"--batch-size", "train.batch_size", "N", "sequences one update covers"},
     ShortFlag{"--lr", "train.learning_rate", "X", "learning rate"},
-    ShortFlag{"--optimizer", "train.optimizer", "NAME", "adam"},
+    ShortFlag{"--optimizer", "train.optimizer", "NAME", "adam, adamw, sgd, rmsprop or adagrad"},
+    ShortFlag{"--lr-schedule", "train.lr_schedule", "NAME", "constant, linear, cosine, one_cycle, ..."},
+    ShortFlag{"--warmup-steps", "train.warmup_steps", "N", "updates in which the rate rises from 0"},
     ShortFlag{"--clip-norm", "train.clip_norm", "X", "bound on the norm of the whole gradient"},
     ShortFlag{"--init-from", "init_from", "MODEL", "begin with the weights of this model folder"},
     ShortFlag{"--seed", "train.seed", "N", "of weights, order and dropout"},
@@ -241,16 +243,16 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
   if (verb.flags & ConfigFlags) {
     app.add_flag("--print-config", arguments.print_config, "write the complete job as TOML, and end")->group("Run");
   }
-  app.add_flag("--json", arguments.json, "the result, or the error, as one JSON object")->group("Output");
+  app.add_flag("--json", arguments.json, "the result, or the error, as one JSON object")->group("Run");
   if (verb.flags & ProgressFlags) {
-    app.add_flag("--quiet", arguments.quiet, "no progress")->group("Output");
+    app.add_flag("--quiet", arguments.quiet, "no progress")->group("Run");
     app.add_option("--log-format", arguments.log_format, "auto, bar, line, json or none")
         ->type_name("HOW")
-        ->group("Output")
+        ->group("Run")
         ->take_last();
-    app.add_option("--color", arguments.color, "auto, never or always")->type_name("WHEN")->group("Output")->take_last();
+    app.add_option("--color", arguments.color, "auto, never or always")->type_name("WHEN")->group("Run")->take_last();
   }
-  app.set_help_flag("-h,--help", "this text")->group("Output");
+  app.set_help_flag("-h,--help", "this text")->group("Run");
 }
 
 std::string VerbHelp(const CLI::App& app, const Verb& verb) {

@@ -56,17 +56,30 @@ struct LayerOptions {
   LayerKind kind;
 };
 
-enum class OptimizerKind { Adam };
+enum class OptimizerKind { Adam, AdamW, Sgd, RmsProp, Adagrad };
+enum class LrSchedule { Constant, Linear, Cosine, Polynomial, InverseSqrt, Step, Exponential, OneCycle };
 struct TrainOptions {
   int64_t batch_size = 32;  // sequences one update covers
   int64_t epochs = 1;
   int64_t max_steps = 0;  // updates; 0: no limit
   OptimizerKind optimizer = OptimizerKind::Adam;
-  double learning_rate = 1e-3;
-  double beta_1 = 0.9;
-  double beta_2 = 0.999;
-  double epsilon = 1e-7;
-  double clip_norm = 0.0;  // global norm of the whole batch's gradient; 0: off
+  std::optional<double> learning_rate = std::nullopt;  // unset: 0.01 for sgd, 0.001 for the others
+  double beta_1 = 0.9;                                 // adam, adamw
+  double beta_2 = 0.999;                               // adam, adamw
+  double epsilon = 1e-7;                               // all but sgd
+  double weight_decay = 0.004;                         // adamw; biases are left out of it
+  double momentum = 0.0;                               // sgd; above 0 it costs a moment a weight
+  bool nesterov = false;                               // sgd with momentum
+  double rho = 0.9;                                    // rmsprop
+  double initial_accumulator_value = 0.1;              // adagrad
+  double clip_norm = 0.0;                              // global norm of the whole batch's gradient; 0: off
+  double clip_value = 0.0;                             // each element of the gradient; 0: off. One of the two, not both
+  LrSchedule lr_schedule = LrSchedule::Constant;
+  int64_t warmup_steps = 0;    // updates in which the learning rate rises from 0
+  double lr_end_factor = 0.0;  // linear, cosine, polynomial: the last rate, as a share of learning_rate
+  double lr_power = 1.0;       // polynomial
+  double lr_decay_rate = 0.1;  // step, exponential: the factor of lr_decay_steps updates
+  int64_t lr_decay_steps = 0;  // 0: a third of the updates behind the warm-up
   bool shuffle = true;
   uint64_t seed = 1;
   int64_t threads = 0;  // 0: all cores

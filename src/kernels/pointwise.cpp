@@ -130,23 +130,6 @@ void MeanSquaredError(float* y, double* losses, const float* targets, float scal
   }
 }
 
-void AdamUpdate(float* weights, float* first, float* second, const float* gradient, int64_t count, const AdamStep& step) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const Vector alpha = hn::Set(d, step.alpha), epsilon = hn::Set(d, step.epsilon), scale = hn::Set(d, step.gradient_scale);
-  const Vector rest_1 = hn::Set(d, 1.0f - step.beta_1), rest_2 = hn::Set(d, 1.0f - step.beta_2);
-  for (int64_t at = 0; at < count; at += lanes) {
-    const Vector g = hn::Mul(hn::LoadU(d, gradient + at), scale);
-    const Vector m = hn::LoadU(d, first + at), v = hn::LoadU(d, second + at);
-    const Vector new_m = hn::MulAdd(hn::Sub(g, m), rest_1, m);
-    const Vector new_v = hn::MulAdd(hn::Sub(hn::Mul(g, g), v), rest_2, v);
-    hn::StoreU(new_m, d, first + at);
-    hn::StoreU(new_v, d, second + at);
-    const Vector move = hn::Div(hn::Mul(alpha, new_m), hn::Add(hn::Sqrt(new_v), epsilon));
-    hn::StoreU(hn::Sub(hn::LoadU(d, weights + at), move), d, weights + at);
-  }
-}
-
 double SquareSum(const float* values, int64_t count) {
   const hn::CappedTag<double, 4> d;
   const hn::Rebind<float, hn::CappedTag<double, 4>> half;
@@ -174,7 +157,6 @@ HWY_EXPORT(ActivationForward);
 HWY_EXPORT(ActivationBackward);
 HWY_EXPORT(SoftmaxCrossEntropy);
 HWY_EXPORT(MeanSquaredError);
-HWY_EXPORT(AdamUpdate);
 HWY_EXPORT(SquareSum);
 
 void fill_rows(float* out, const float* values, int64_t rows, int64_t width, int64_t stride) {
@@ -196,9 +178,6 @@ void softmax_cross_entropy(float* logits, double* losses, double* hits, const in
 void mean_squared_error(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width,
                         int64_t stride) {
   HWY_DYNAMIC_DISPATCH(MeanSquaredError)(y, losses, targets, scale, rows, width, stride);
-}
-void adam_update(float* weights, float* first, float* second, const float* gradient, int64_t count, const AdamStep& step) {
-  HWY_DYNAMIC_DISPATCH(AdamUpdate)(weights, first, second, gradient, count, step);
 }
 double square_sum(const float* values, int64_t count) { return HWY_DYNAMIC_DISPATCH(SquareSum)(values, count); }
 

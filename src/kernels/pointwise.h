@@ -1,4 +1,4 @@
-// pointwise: everything that is done element by element: activations, losses, optimizer. Highway; a float's bits do not
+// pointwise: everything that is done element by element: activations, losses. Highway; a float's bits do not
 //   depend on its neighbours or on the thread. Widths are given in elements, strides in floats; columns from `width` up to the
 //   next multiple of eight belong to the row and may be written.
 #pragma once
@@ -26,12 +26,6 @@ void softmax_cross_entropy(float* logits, double* losses, double* hits, const in
 // Mean over the width of (y - target)^2. In: y; out: gradient times scale. targets: [row][width] without padding.
 void mean_squared_error(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width,
                         int64_t stride);
-
-// Keras's Adam. alpha = rate * sqrt(1 - beta_2^t) / (1 - beta_1^t); g is multiplied with gradient_scale first (clipping).
-struct AdamStep {
-  float alpha, beta_1, beta_2, epsilon, gradient_scale;
-};
-void adam_update(float* weights, float* first, float* second, const float* gradient, int64_t count, const AdamStep& step);
 
 // Sum of squares, in double, in one fixed order.
 double square_sum(const float* values, int64_t count);

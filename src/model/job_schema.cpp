@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/suggest.h"
+#include "model/train_options.h"
 
 namespace plimsoll {
 namespace {
@@ -67,8 +68,9 @@ Field<Owner> Whole(std::string key, int64_t Owner::*member, WholeRange range, st
           .get = [=](const Owner& owner) { return WholeValue(owner.*member); }};
 }
 
-template <typename Owner>
-Field<Owner> Number(std::string key, double Owner::*member, NumberRange range, std::string about, Names aliases = {}) {
+// `Value` is double, or std::optional<double> for a number that may be left to others.
+template <typename Owner, typename Value>
+Field<Owner> Number(std::string key, Value Owner::*member, NumberRange range, std::string about, Names aliases = {}) {
   return {.key = std::move(key),
           .about = std::move(about),
           .aliases = std::move(aliases),
@@ -80,7 +82,10 @@ Field<Owner> Number(std::string key, double Owner::*member, NumberRange range, s
                 owner.*member = number;
                 return Status::Ok();
               },
-          .get = [=](const Owner& owner) { return NumberValue(owner.*member); }};
+          .get = [=](const Owner& owner) -> std::optional<JobValue> {
+            const std::optional<double> number = owner.*member;
+            return number ? std::optional(NumberValue(*number)) : std::nullopt;
+          }};
 }
 
 // `Value` is bool, or std::optional<bool> for a flag that may be left to others.
@@ -155,7 +160,18 @@ struct Choice {
   Enum value;
 };
 constexpr std::array kTasks = {Choice<Task>{"classify", Task::Classify}, Choice<Task>{"regress", Task::Regress}};
-constexpr std::array kOptimizers = {Choice<OptimizerKind>{"adam", OptimizerKind::Adam}};
+constexpr std::array kOptimizers = {
+    Choice<OptimizerKind>{"adam", OptimizerKind::Adam}, Choice<OptimizerKind>{"adamw", OptimizerKind::AdamW},
+    Choice<OptimizerKind>{"sgd", OptimizerKind::Sgd}, Choice<OptimizerKind>{"rmsprop", OptimizerKind::RmsProp},
+    Choice<OptimizerKind>{"adagrad", OptimizerKind::Adagrad}};
+constexpr std::array kSchedules = {Choice<LrSchedule>{"constant", LrSchedule::Constant},
+                                   Choice<LrSchedule>{"linear", LrSchedule::Linear},
+                                   Choice<LrSchedule>{"cosine", LrSchedule::Cosine},
+                                   Choice<LrSchedule>{"polynomial", LrSchedule::Polynomial},
+                                   Choice<LrSchedule>{"inverse_sqrt", LrSchedule::InverseSqrt},
+                                   Choice<LrSchedule>{"step", LrSchedule::Step},
+                                   Choice<LrSchedule>{"exponential", LrSchedule::Exponential},
+                                   Choice<LrSchedule>{"one_cycle", LrSchedule::OneCycle}};
 constexpr std::array kActivations = {Choice<Activation>{"linear", Activation::Linear},
                                      Choice<Activation>{"relu", Activation::Relu}, Choice<Activation>{"tanh", Activation::Tanh},
                                      Choice<Activation>{"sigmoid", Activation::Sigmoid},
@@ -245,6 +261,14 @@ Field<TrainOptions> SeedField() {
               }};
 }
 
+// `train.learning_rate`: where it is not stated, that of the optimizer is written.
+Field<TrainOptions> LearningRateField() {
+  Field<TrainOptions> field =
+      Number("learning_rate", &TrainOptions::learning_rate, {.min = 0.0, .max = 1000.0}, "step size of the optimizer", {"lr"});
+  field.get = [](const TrainOptions& train) { return NumberValue(LearningRateOf(train)); };
+  return field;
+}
+
 // `memory.budget`: text, or a plain number of bytes.
 Field<MemoryOptions> BudgetField() {
   return {.key = "budget",
@@ -292,13 +316,33 @@ std::vector<Field<TrainOptions>> TrainFields() {
       Whole("batch_size", &T::batch_size, {1, 1'000'000}, "sequences one update covers"),
       Whole("epochs", &T::epochs, {1, 1'000'000'000}, "passes over the training data", {"num_epochs", "max_epochs"}),
       Whole("max_steps", &T::max_steps, {0, 1'000'000'000'000}, "updates; 0: no limit"),
-      OneOf("optimizer", &T::optimizer, kOptimizers, "adam"),
-      Number("learning_rate", &T::learning_rate, {.min = 0.0, .max = 1000.0}, "step size of the optimizer", {"lr"}),
-      Number("beta_1", &T::beta_1, kShareBelowOne, "Adam: decay of the mean"),
-      Number("beta_2", &T::beta_2, kShareBelowOne, "Adam: decay of the square"),
-      Number("epsilon", &T::epsilon, {.min = 0.0, .max = 1.0, .without_min = true}, "Adam: added to the root", {"eps"}),
+      OneOf("optimizer", &T::optimizer, kOptimizers, "adam, adamw, sgd, rmsprop or adagrad"),
+      LearningRateField(),
+      Number("beta_1", &T::beta_1, kShareBelowOne, "adam, adamw: decay of the mean"),
+      Number("beta_2", &T::beta_2, kShareBelowOne, "adam, adamw: decay of the square"),
+      Number("epsilon", &T::epsilon, {.min = 0.0, .max = 1.0, .without_min = true}, "all but sgd: keeps the divisor from zero",
+             {"eps"}),
+      Number("weight_decay", &T::weight_decay, {.min = 0.0, .max = 1000.0},
+             "adamw: times the rate, what a weight loses; biases lose none"),
+      Number("momentum", &T::momentum, kShareBelowOne, "sgd: decay of the velocity; 0: none"),
+      Flag("nesterov", &T::nesterov, "sgd with momentum: looks ahead"),
+      Number("rho", &T::rho, kShareBelowOne, "rmsprop: decay of the square"),
+      Number("initial_accumulator_value", &T::initial_accumulator_value, {.min = 0.0, .max = 1e9},
+             "adagrad: first sum of squares"),
       Number("clip_norm", &T::clip_norm, {.min = 0.0, .max = 1e9}, "bound on the norm of the whole gradient; 0: off",
              {"global_clipnorm", "max_grad_norm", "max_norm"}),
+      Number("clip_value", &T::clip_value, {.min = 0.0, .max = 1e9}, "bound on each element of the gradient; 0: off",
+             {"clipvalue"}),
+      OneOf("lr_schedule", &T::lr_schedule, kSchedules,
+            "constant, linear, cosine, polynomial, inverse_sqrt, step, exponential or one_cycle", {"lr_scheduler_type"}),
+      Whole("warmup_steps", &T::warmup_steps, {0, 1'000'000'000'000}, "updates in which the rate rises from 0",
+            {"num_warmup_steps"}),
+      Number("lr_end_factor", &T::lr_end_factor, {.min = 0.0, .max = 1.0}, "linear, cosine, polynomial: share left at the end"),
+      Number("lr_power", &T::lr_power, {.min = 0.0, .max = 100.0, .without_min = true}, "polynomial: 1 is a straight line"),
+      Number("lr_decay_rate", &T::lr_decay_rate, {.min = 0.0, .max = 1.0, .without_min = true},
+             "step, exponential: factor of lr_decay_steps updates", {"gamma"}),
+      Whole("lr_decay_steps", &T::lr_decay_steps, {0, 1'000'000'000'000}, "step, exponential: 0: a third of the run",
+            {"step_size"}),
       Flag("shuffle", &T::shuffle, "a new order each epoch"),
       SeedField(),
       Whole("threads", &T::threads, {0, 256}, "0: all cores"),
@@ -377,6 +421,9 @@ constexpr std::array kForeignNames = {
     ForeignName{"Embedding", "padding_idx", "leave it out: lengths say where a row ends"},
     ForeignName{"Embedding", "input_length", "leave it out: rows may have any length"},
     ForeignName{"train", "betas", "write beta_1 and beta_2"},
+    ForeignName{"train", "amsgrad", "leave it out: adam and adamw are the plain ones"},
+    ForeignName{"train", "centered", "leave it out: rmsprop is the plain one"},
+    ForeignName{"train", "warmup_ratio", "write warmup_steps: a number of updates"},
     ForeignName{"train", "clipnorm",
                 "clip_norm bounds the norm of the whole gradient; a bound on each tensor alone does not exist"},
     ForeignName{"train", "memory", "write budget in [memory]"},

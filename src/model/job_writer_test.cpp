@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "model/train_options.h"
 #include "plimsoll/options.h"
 
 namespace plimsoll {
@@ -33,8 +34,12 @@ bool Same(const DataOptions& a, const DataOptions& b) {
 }
 bool Same(const TrainOptions& a, const TrainOptions& b) {
   return a.batch_size == b.batch_size && a.epochs == b.epochs && a.max_steps == b.max_steps && a.optimizer == b.optimizer &&
-         a.learning_rate == b.learning_rate && a.beta_1 == b.beta_1 && a.beta_2 == b.beta_2 && a.epsilon == b.epsilon &&
-         a.clip_norm == b.clip_norm && a.shuffle == b.shuffle && a.seed == b.seed && a.threads == b.threads;
+         LearningRateOf(a) == LearningRateOf(b) && a.beta_1 == b.beta_1 && a.beta_2 == b.beta_2 && a.epsilon == b.epsilon &&
+         a.weight_decay == b.weight_decay && a.momentum == b.momentum && a.nesterov == b.nesterov && a.rho == b.rho &&
+         a.initial_accumulator_value == b.initial_accumulator_value && a.clip_norm == b.clip_norm &&
+         a.clip_value == b.clip_value && a.lr_schedule == b.lr_schedule && a.warmup_steps == b.warmup_steps &&
+         a.lr_end_factor == b.lr_end_factor && a.lr_power == b.lr_power && a.lr_decay_rate == b.lr_decay_rate &&
+         a.lr_decay_steps == b.lr_decay_steps && a.shuffle == b.shuffle && a.seed == b.seed && a.threads == b.threads;
 }
 bool Same(const Job& a, const Job& b) {
   if (a.layers.size() != b.layers.size()) return false;
@@ -70,11 +75,24 @@ class RandomJobs {
     job.train = {.batch_size = Int(1, 65536),
                  .epochs = Int(1, 1'000'000'000),
                  .max_steps = Int(0, 1'000'000'000'000),
-                 .learning_rate = Tiny(),
+                 .optimizer = static_cast<OptimizerKind>(random_.Below(5)),
+                 .learning_rate = Coin() ? std::nullopt : std::optional(Tiny()),
                  .beta_1 = random_.Unit(),
                  .beta_2 = 1.0 - Tiny() * 0.5,
                  .epsilon = Tiny(),
+                 .weight_decay = Tiny(),
+                 .momentum = random_.Unit(),
+                 .nesterov = Coin(),
+                 .rho = random_.Unit(),
+                 .initial_accumulator_value = Tiny(),
                  .clip_norm = Coin() ? 0.0 : 1.0 / Tiny(),
+                 .clip_value = Coin() ? 0.0 : Tiny(),
+                 .lr_schedule = static_cast<LrSchedule>(random_.Below(8)),
+                 .warmup_steps = Int(0, 1'000'000),
+                 .lr_end_factor = random_.Unit(),
+                 .lr_power = Tiny(),
+                 .lr_decay_rate = Tiny(),
+                 .lr_decay_steps = Int(0, 1'000'000),
                  .shuffle = Coin(),
                  .seed = static_cast<uint64_t>(random_.Word()) << 32 | random_.Word(),
                  .threads = Int(0, 256)};

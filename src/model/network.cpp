@@ -144,8 +144,10 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
     const int64_t weights = WeightBytes(layer);
     if (weights > 0 && options.training) {
       needs.Grad(kGradient, "gradient", weights);
-      optimizer.Moment(FirstMoment + 2 * number, "first moment of " + network.name(number), weights);
-      optimizer.Moment(FirstMoment + 2 * number + 1, "second moment of " + network.name(number), weights);
+      for (int moment = 0; moment < options.moments; ++moment) {
+        const char* name = options.moments == 1 ? "moment of " : moment == 0 ? "first moment of " : "second moment of ";
+        optimizer.Moment(FirstMoment + 2 * number + moment, name + network.name(number), weights);
+      }
       chunks += (weights / kFloat + kSumChunk - 1) / kSumChunk;
     }
     for (const Need& need : needs.needs()) {

@@ -60,6 +60,7 @@ struct NeedOptions {
   int64_t batch_size = 0;
   SampleShape shape;
   bool training = true;  // false: evaluation alone, no gradients, moments or tape beyond a block
+  int moments = 2;       // floats that the optimizer keeps for each weight, at most two
 };
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options);
 

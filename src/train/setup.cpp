@@ -13,6 +13,7 @@
 #include "base/machine.h"
 #include "base/random.h"
 #include "kernels/product_speed.h"
+#include "model/train_options.h"
 #include "train/budget.h"
 #include "train/changes.h"
 
@@ -82,7 +83,9 @@ Status UseSlots(Setup& setup, Step& step) {
 
 void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps) {
   const int64_t batch_size = std::min(needed.job.train.batch_size, needed.samples);
-  input.owners = DeclareNeeds(network, {.batch_size = batch_size, .shape = needed.shape, .training = needed.training});
+  input.owners = DeclareNeeds(
+      network,
+      {.batch_size = batch_size, .shape = needed.shape, .training = needed.training, .moments = MomentsOf(needed.job.train)});
   input.block_steps = kBlockSteps;
   input.slice_rows = kSliceRows;
   input.slice_steps = network.pooling() == nullptr;
@@ -138,6 +141,7 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   const Result<int> threads = ThreadsOf(job);
   if (!threads.ok()) return threads.status();
   PLIMSOLL_RETURN_IF_ERROR(CheckMemoryText(job.memory.budget));
+  PLIMSOLL_RETURN_IF_ERROR(CheckTrainOptions(job.train));
 
   SampleShape shape = setup->samples->shape();
   if (shape.width * 4 > kRowBufferBytes || shape.target_width * 4 > kRowBufferBytes) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "model/weights.h"
+#include "train/lr_schedule.h"
 #include "train/model_folder.h"
 
 namespace plimsoll {
@@ -14,7 +15,8 @@ Update::Update(Setup& setup, Engine& engine)
       engine_(engine),
       batch_(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows),
       schedule_(RecomputeOf(setup.plan), setup.plan.stages.front().blocks),
-      adam_(setup.job.train, *setup.network, engine.memory, *setup.pool) {}
+      optimizer_(setup.job.train, *setup.network, engine.memory, *setup.pool),
+      total_(TotalUpdates(setup.job.train, setup.split->train_count())) {}
 
 void Update::Rebind() {
   batch_ = Batch(setup_.samples.get(), engine_.batch_buffers(), setup_.plan.group_rows);
@@ -28,7 +30,7 @@ Status Update::Start() {
     if (!folder.ok()) return folder.status();
     PLIMSOLL_RETURN_IF_ERROR(ReadWeights(folder.value(), setup_, engine_));
   }
-  adam_.Start();
+  optimizer_.Start();
   engine_.step.PrepareWeights();
   return Status::Ok();
 }
@@ -55,7 +57,7 @@ Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums) 
 }
 
 Status Update::Apply() {
-  PLIMSOLL_RETURN_IF_ERROR(adam_.Update(done_ + 1));
+  PLIMSOLL_RETURN_IF_ERROR(optimizer_.Update(done_ + 1, LearningRateAt(setup_.job.train, done_ + 1, total_)));
   engine_.step.PrepareWeights();
   ++done_;
   return Status::Ok();

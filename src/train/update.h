@@ -6,7 +6,7 @@
 #include "data/batch.h"
 #include "model/step.h"
 #include "plimsoll/status.h"
-#include "train/adam.h"
+#include "train/optimizer.h"
 #include "train/setup.h"
 
 namespace plimsoll {
@@ -30,7 +30,8 @@ class Update {
   Engine& engine_;
   Batch batch_;
   Schedule schedule_;
-  Adam adam_;
+  Optimizer optimizer_;
+  int64_t total_;  // updates of the whole run
   int64_t done_ = 0;
 };
 

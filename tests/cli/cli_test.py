@@ -114,6 +114,9 @@ class Usage(CliTest):
         self.refused("train", "small.toml", "--epochs", "five", says=['train.epochs: wanted a whole number, got text "five"'])
         self.refused("train", "small.toml", "--epochs", "0", says=["from 1 to"])
         self.refused("train", "small.toml", "--lr", "-1", says=["train.learning_rate: wanted a number from 0 to 1000, got -1"])
+        self.refused("train", "small.toml", "--optimizer", "adamm", says=["wanted one of adam, adamw, sgd", "did you mean 'adam"])
+        self.refused("plan", "small.toml", "--train.momentum=0.9", says=["train.momentum = 0.9: a setting of optimizer sgd alone"])
+        self.refused("train", "small.toml", "--train.clip_value=1", "--clip-norm", "1", says=["clipped by one of them"])
         self.refused("train", "small.toml", "--memory", "12 parsecs", says=["12 parsecs", "wanted bytes, or an amount like 256MB"])
         self.refused("train", "small.toml", "--memory", "0")
         self.refused("train", "small.toml", "--memory", "-5MB", says=["not negative"])
@@ -169,6 +172,22 @@ class Config(CliTest):
             self.assertIn(line, text.replace(str(self.folder), os.path.realpath(self.folder)))
         text = self.run_cli("train", "small.toml", "--epochs", "7", "--train.epochs=6", "--print-config").stdout
         self.assertIn("epochs = 6 ", text)
+
+    def test_every_optimizer_and_schedule_trains_and_its_config_reads_back(self):
+        for optimizer, more in [("adamw", []), ("sgd", ["--train.momentum=0.9", "--train.nesterov=true"]), ("rmsprop", []),
+                                ("adagrad", [])]:
+            self.run_cli("train", "small.toml", "--optimizer", optimizer, *more, "--out", optimizer, "--quiet")
+            self.assertIn(f'optimizer = "{optimizer}"', (self.folder / optimizer / "job.toml").read_text())
+            self.run_cli("evaluate", optimizer)
+        models = set()
+        for schedule in ["constant", "linear", "cosine", "polynomial", "inverse_sqrt", "step", "exponential", "one_cycle"]:
+            more = ["--train.lr_power=2"] if schedule == "polynomial" else []  # or it would be linear
+            self.run_cli("train", "small.toml", "--lr-schedule", schedule, "--warmup-steps", "3", *more, "--out", schedule,
+                         "--quiet")
+            models.add((self.folder / schedule / "model" / "model.safetensors").read_bytes())
+        self.assertEqual(len(models), 8, "every schedule gives weights of its own")
+        text = self.run_cli("train", "--data", "generate:adding", "--optimizer", "sgd", "--print-config").stdout
+        self.assertIn("learning_rate = 0.01 ", text)
 
     def test_paths_in_a_file_are_relative_to_the_file(self):
         (self.folder / "deep").mkdir()

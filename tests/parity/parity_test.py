@@ -1,4 +1,5 @@
-"""Outputs, loss, gradients and ten Adam updates of the engine against Keras 3 and PyTorch, from the same weights.
+"""Outputs, loss, gradients and ten Adam updates of the engine against Keras 3 and PyTorch, from the same weights; ten updates
+of the other optimizers and schedules against Keras 3.
 
   python parity_test.py build/plimsoll build            everything
   python parity_test.py --peers-only                    Keras against PyTorch and the controls; needs no engine
@@ -32,6 +33,7 @@ LOSS_TOLERANCE = 1e-4
 # weights are therefore judged by how far they moved: the difference is at most this share of the movement (norms); the
 # peers are within 2e-5 of each other.
 MOVEMENT_TOLERANCE = 1e-3
+OPTIMIZER_TOLERANCE = 1e-4  # the same for the cases of optimizers and schedules
 
 LSTM, HEAD = {"type": "LSTM", "units": 17}, {"type": "Dense", "units": 7}
 VALUE = {"type": "Dense", "units": 1}
@@ -64,10 +66,39 @@ CASES = [
     Case("every_length_one", [LSTM, HEAD], features=5, lengths=[1]),
     Case("one_row_a_batch", [EMBEDDING, LSTM, HEAD], vocabulary=23, samples=7, batch_size=1, longest=29),
 ]
-CASE = {case.name: case for case in CASES}
 
 
-def differences(got, want, start):
+# Against Keras alone: PyTorch adds epsilon elsewhere. Where no learning rate is stated, the default is compared as well.
+# The schedules of a run of ten updates.
+def optimizer_case(name, optimizer, **settings):
+    return Case(name, [EMBEDDING, LSTM, HEAD], vocabulary=23, updates=UPDATES, train={"optimizer": optimizer, **settings})
+
+
+OPTIMIZER_CASES = [
+    optimizer_case("adam", "adam"),
+    optimizer_case("adam_clip_norm", "adam", clip_norm=1e-4),
+    optimizer_case("adamw", "adamw"),
+    optimizer_case("adamw_strong", "adamw", weight_decay=0.4, learning_rate=0.01),
+    optimizer_case("sgd", "sgd"),
+    optimizer_case("sgd_momentum", "sgd", momentum=0.9),
+    optimizer_case("sgd_nesterov", "sgd", momentum=0.9, nesterov=True),
+    optimizer_case("sgd_clip_norm", "sgd", clip_norm=0.05),
+    optimizer_case("sgd_clip_value", "sgd", clip_value=0.01),
+    optimizer_case("rmsprop", "rmsprop"),
+    optimizer_case("rmsprop_rho", "rmsprop", rho=0.5, epsilon=1e-3),
+    optimizer_case("adagrad", "adagrad"),
+    optimizer_case("adagrad_start", "adagrad", initial_accumulator_value=1e-3, learning_rate=0.01),
+    optimizer_case("linear", "sgd", lr_schedule="linear", learning_rate=0.1),
+    optimizer_case("cosine", "sgd", lr_schedule="cosine", learning_rate=0.1, lr_end_factor=0.1),
+    optimizer_case("cosine_warmup", "sgd", lr_schedule="cosine", learning_rate=0.1, warmup_steps=4),
+    optimizer_case("polynomial", "sgd", lr_schedule="polynomial", learning_rate=0.1, lr_power=2.0, lr_end_factor=0.1),
+    optimizer_case("step", "sgd", lr_schedule="step", learning_rate=0.1, lr_decay_steps=3, lr_decay_rate=0.5),
+    optimizer_case("exponential", "sgd", lr_schedule="exponential", learning_rate=0.1, lr_decay_steps=3, lr_decay_rate=0.5),
+]
+CASE = {case.name: case for case in CASES + OPTIMIZER_CASES}
+
+
+def differences(got, want, start, movement=MOVEMENT_TOLERANCE):
     """What differs beyond the tolerances, as one line a tensor; empty when the two agree. `start`: the first weights."""
     found = [f"{name}: only on one side" for name in sorted(got.keys() ^ want.keys())]
     for name in sorted(got.keys() & want.keys()):
@@ -86,7 +117,7 @@ def differences(got, want, start):
                 found.append(f"loss: differs by {later:.2e} within {len(b)} updates")
         elif name.startswith("weights."):
             moved = np.linalg.norm(b - start[name.removeprefix("weights.")])
-            if np.linalg.norm(a - b) > MOVEMENT_TOLERANCE * moved:
+            if np.linalg.norm(a - b) > movement * moved:
                 found.append(f"{name}: differs by {np.linalg.norm(a - b) / moved:.2e} of the movement")
         else:
             error, largest = np.abs(a - b).max(), np.abs(b).max()
@@ -114,7 +145,7 @@ def load_and_save(peer, case):
 @functools.cache
 def keras_results():
     """One future a case, all asked for at the first use, so that Keras works while the other side is busy too."""
-    return {case.name: keras_process().submit(train_peer, peers.KerasPeer, case) for case in CASES}
+    return {case.name: keras_process().submit(train_peer, peers.KerasPeer, case) for case in CASES + OPTIMIZER_CASES}
 
 
 def keras_result(name):
@@ -153,7 +184,8 @@ def job_text(case, data_file, updates):
         lines.append("[[model.layers]]")
         lines += [f"{key} = {json.dumps(value)}" for key, value in options.items()]
     lines += ["[train]", f"batch_size = {case.batch_size}", f"epochs = {updates}", f"max_steps = {updates}", "shuffle = false",
-              'optimizer = "adam"', f"learning_rate = {peers.LEARNING_RATE}", f"epsilon = {peers.EPSILON}", "seed = 1"]
+              "seed = 1"]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in case.train.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -282,6 +314,15 @@ class Controls(unittest.TestCase):
                 super().update()
         self.assert_reported(self.reported("features_last_state", peer=Uncorrected), "loss", "weights.dense.weight")
 
+    def test_every_optimizer_for_every_other(self):
+        for case in OPTIMIZER_CASES:
+            for other in OPTIMIZER_CASES:
+                if case is not other:
+                    with self.subTest(got=case.name, want=other.name):
+                        report = " ".join(differences(keras_result(case.name), keras_result(other.name),
+                                                      peers.initial_weights(other), OPTIMIZER_TOLERANCE))
+                        self.assert_reported(report, "weights.lstm.weight_ih", "weights.dense.weight")
+
     def test_mean_over_padding(self):
         class OverPadding(peers.TorchPeer):
             def forward_backward(self, x, y, lengths):
@@ -306,6 +347,13 @@ class EngineTest(ParityTest):
         for case in CASES:
             with self.subTest(case=case.name):
                 self.assert_same(self.engine.result(case.name), keras_result(case.name), case)
+
+    def test_optimizers_and_schedules_agree_with_keras(self):
+        for case in OPTIMIZER_CASES:
+            with self.subTest(case=case.name):
+                found = differences(self.engine.result(case.name), keras_result(case.name), peers.initial_weights(case),
+                                    OPTIMIZER_TOLERANCE)
+                self.assertEqual(found, [], "\n" + "\n".join(found))
 
     def test_agrees_with_pytorch(self):
         for case in CASES:

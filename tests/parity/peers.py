@@ -44,6 +44,8 @@ class Case:
     batch_size: int = 9
     seed: int = 1
     lengths: list = field(default_factory=list)  # empty: drawn
+    train: dict = field(default_factory=lambda: {"optimizer": "adam", "learning_rate": LEARNING_RATE, "epsilon": EPSILON})
+    updates: int = 10
 
 
 @dataclass
@@ -197,7 +199,7 @@ class KerasPeer:
         assert weights.keys() == self.variables.keys(), (sorted(weights), sorted(self.variables))
         for name, (variable, transposed) in self.variables.items():
             variable.assign(weights[name].T if transposed else weights[name])
-        self.optimizer = self.keras.optimizers.Adam(LEARNING_RATE, beta_1=BETA_1, beta_2=BETA_2, epsilon=EPSILON)
+        self.optimizer = keras_optimizer(self.keras.optimizers, self.case)
         self.optimizer.build([variable for variable, _ in self.variables.values()])
 
     def save(self):
@@ -250,6 +252,35 @@ class KerasPeer:
 
     def update(self):
         self.optimizer.apply_gradients(zip(self.gradients, [variable for variable, _ in self.variables.values()]))
+
+
+def keras_schedule(schedules, rate, settings, updates):
+    """The schedule that a job's keys name; what it uses of them is taken out of `settings`."""
+    name, warmup = settings.pop("lr_schedule"), settings.pop("warmup_steps", 0)
+    end = settings.pop("lr_end_factor", 0.0)
+    if name == "cosine":
+        return schedules.CosineDecay(0.0 if warmup else rate, updates - warmup, alpha=end,
+                                     warmup_target=rate if warmup else None, warmup_steps=warmup)
+    assert warmup == 0, "Keras warms up for a cosine alone"
+    if name in ("linear", "polynomial"):
+        return schedules.PolynomialDecay(rate, updates, end * rate, power=settings.pop("lr_power", 1.0))
+    return schedules.ExponentialDecay(rate, settings.pop("lr_decay_steps"), settings.pop("lr_decay_rate"),
+                                      staircase={"step": True, "exponential": False}[name])
+
+
+def keras_optimizer(optimizers, case):
+    """The optimizer that a case's [train] keys name. What the case leaves out is left to Keras's defaults."""
+    kinds = {"adam": optimizers.Adam, "adamw": optimizers.AdamW, "sgd": optimizers.SGD, "rmsprop": optimizers.RMSprop,
+             "adagrad": optimizers.Adagrad}
+    names = {"clip_norm": "global_clipnorm", "clip_value": "clipvalue"}
+    settings = dict(case.train)
+    kind = kinds[settings.pop("optimizer")]
+    if "lr_schedule" in settings:
+        rate = settings.pop("learning_rate")
+        settings["learning_rate"] = keras_schedule(optimizers.schedules, rate, settings, case.updates)
+    made = kind(**{names.get(key, key): value for key, value in settings.items()})
+    made.exclude_from_weight_decay(var_names=["bias"])
+    return made
 
 
 class TorchPeer:

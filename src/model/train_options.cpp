@@ -1,0 +1,83 @@
+#include "model/train_options.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+namespace plimsoll {
+namespace {
+
+// A setting that only some choices have.
+struct OwnSetting {
+  std::string_view key;
+  double TrainOptions::*member;
+  bool chosen;
+  std::string_view of;
+};
+
+}  // namespace
+
+double LearningRateOf(const TrainOptions& options) {
+  return options.learning_rate.value_or(options.optimizer == OptimizerKind::Sgd ? 0.01 : 0.001);
+}
+
+int MomentsOf(const TrainOptions& options) {
+  switch (options.optimizer) {
+    case OptimizerKind::Adam:
+    case OptimizerKind::AdamW:
+      return 2;
+    case OptimizerKind::Sgd:
+      return options.momentum > 0.0 ? 1 : 0;
+    case OptimizerKind::RmsProp:
+    case OptimizerKind::Adagrad:
+      return 1;
+  }
+  __builtin_unreachable();
+}
+
+Status CheckTrainOptions(const TrainOptions& options) {
+  using T = TrainOptions;
+  const OptimizerKind kind = options.optimizer;
+  const bool sgd = kind == OptimizerKind::Sgd, adam = kind == OptimizerKind::Adam || kind == OptimizerKind::AdamW;
+  const LrSchedule schedule = options.lr_schedule;
+  const bool decays = schedule == LrSchedule::Step || schedule == LrSchedule::Exponential;
+  const std::array settings = {
+      OwnSetting{"beta_1", &T::beta_1, adam, "optimizers adam and adamw"},
+      OwnSetting{"beta_2", &T::beta_2, adam, "optimizers adam and adamw"},
+      OwnSetting{"epsilon", &T::epsilon, !sgd, "optimizers adam, adamw, rmsprop and adagrad"},
+      OwnSetting{"weight_decay", &T::weight_decay, kind == OptimizerKind::AdamW, "optimizer adamw"},
+      OwnSetting{"momentum", &T::momentum, sgd, "optimizer sgd"},
+      OwnSetting{"rho", &T::rho, kind == OptimizerKind::RmsProp, "optimizer rmsprop"},
+      OwnSetting{"initial_accumulator_value", &T::initial_accumulator_value, kind == OptimizerKind::Adagrad,
+                 "optimizer adagrad"},
+      OwnSetting{"lr_end_factor", &T::lr_end_factor,
+                 schedule == LrSchedule::Linear || schedule == LrSchedule::Cosine || schedule == LrSchedule::Polynomial,
+                 "lr_schedule linear, cosine and polynomial"},
+      OwnSetting{"lr_power", &T::lr_power, schedule == LrSchedule::Polynomial, "lr_schedule polynomial"},
+      OwnSetting{"lr_decay_rate", &T::lr_decay_rate, decays, "lr_schedule step and exponential"},
+  };
+  const TrainOptions defaults;
+  for (const OwnSetting& setting : settings) {
+    if (setting.chosen || options.*setting.member == defaults.*setting.member) continue;
+    return Status::Usage(fmt::format("train.{} = {}: a setting of {} alone", setting.key, options.*setting.member, setting.of),
+                         "leave it out, or choose what it belongs to");
+  }
+  if (options.nesterov && !(sgd && options.momentum > 0.0)) {
+    return Status::Usage("train.nesterov = true: a setting of optimizer sgd with momentum alone",
+                         "leave it out, or set train.momentum (0.9 is usual)");
+  }
+  if (options.lr_decay_steps != 0 && !decays) {
+    return Status::Usage(
+        fmt::format("train.lr_decay_steps = {}: a setting of lr_schedule step and exponential alone", options.lr_decay_steps),
+        "leave it out, or choose what it belongs to");
+  }
+  if (options.clip_norm > 0.0 && options.clip_value > 0.0) {
+    return Status::Usage(fmt::format("train.clip_norm = {} and train.clip_value = {}: a gradient is clipped by one of them",
+                                     options.clip_norm, options.clip_value),
+                         "set the other to 0");
+  }
+  return Status::Ok();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,128 @@
+// Values worked out by hand from the formulas of Keras, Hugging Face and PyTorch.
+#include "train/lr_schedule.h"
+
+#include <gtest/gtest.h>
+
+namespace plimsoll {
+namespace {
+
+TrainOptions Options(LrSchedule schedule, int64_t warmup_steps = 0) {
+  TrainOptions options;
+  options.learning_rate = 0.1;
+  options.lr_schedule = schedule;
+  options.warmup_steps = warmup_steps;
+  return options;
+}
+
+TEST(LearningRate, IsTheOptimizersOwnWhereNoneIsStated) {
+  TrainOptions options;
+  EXPECT_EQ(LearningRateAt(options, 1, 100), 0.001);
+  options.optimizer = OptimizerKind::Sgd;
+  EXPECT_EQ(LearningRateAt(options, 100, 100), 0.01);
+}
+
+TEST(LearningRate, WarmUpRisesFromZeroToTheFirstRateOfEverySchedule) {
+  for (const LrSchedule schedule : {LrSchedule::Constant, LrSchedule::Linear, LrSchedule::Cosine, LrSchedule::Polynomial,
+                                    LrSchedule::InverseSqrt, LrSchedule::Step, LrSchedule::Exponential}) {
+    const TrainOptions options = Options(schedule, 10);
+    EXPECT_EQ(LearningRateAt(options, 1, 110), 0.0);
+    EXPECT_DOUBLE_EQ(LearningRateAt(options, 2, 110), 0.01);
+    EXPECT_DOUBLE_EQ(LearningRateAt(options, 10, 110), 0.09);
+    EXPECT_DOUBLE_EQ(LearningRateAt(options, 11, 110), 0.1);
+  }
+  const TrainOptions cycle = Options(LrSchedule::OneCycle, 10);
+  EXPECT_DOUBLE_EQ(LearningRateAt(cycle, 6, 110), 0.002);
+  EXPECT_DOUBLE_EQ(LearningRateAt(cycle, 11, 110), 0.004);
+}
+
+TEST(LearningRate, AWarmUpLongerThanTheRunIsNotReached) {
+  const TrainOptions options = Options(LrSchedule::Linear, 1000);
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 20, 20), 0.1 * 19 / 1000);
+}
+
+TEST(LearningRate, ConstantStays) { EXPECT_EQ(LearningRateAt(Options(LrSchedule::Constant), 77, 100), 0.1); }
+
+TEST(LearningRate, LinearFallsToItsEnd) {
+  TrainOptions options = Options(LrSchedule::Linear, 20);
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 21, 120), 0.1);
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 46, 120), 0.075);  // a quarter of the way
+  EXPECT_NEAR(LearningRateAt(options, 120, 120), 0.001, 1e-15);
+  EXPECT_EQ(LearningRateAt(options, 500, 120), 0.0);
+  options.lr_end_factor = 0.1;
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 71, 120), 0.055);
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 500, 120), 0.01);
+}
+
+TEST(LearningRate, CosineIsKerasCosineDecay) {
+  TrainOptions options = Options(LrSchedule::Cosine);
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 1, 100), 0.1);
+  EXPECT_NEAR(LearningRateAt(options, 26, 100), 0.08535533905932738, 1e-15);  // 0.05 (1 + sqrt(1/2))
+  EXPECT_NEAR(LearningRateAt(options, 51, 100), 0.05, 1e-15);
+  EXPECT_NEAR(LearningRateAt(options, 101, 100), 0.0, 1e-15);
+  options.lr_end_factor = 0.2;
+  EXPECT_NEAR(LearningRateAt(options, 51, 100), 0.06, 1e-15);  // (1 - 0.2) 0.05 + 0.02
+  EXPECT_NEAR(LearningRateAt(options, 300, 100), 0.02, 1e-15);
+}
+
+TEST(LearningRate, PolynomialIsKerasPolynomialDecay) {
+  TrainOptions options = Options(LrSchedule::Polynomial);
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 26, 100), 0.075) << "linear unless a power is stated";
+  options.lr_power = 2.0;
+  options.lr_end_factor = 0.1;
+  EXPECT_NEAR(LearningRateAt(options, 51, 100), 0.0325, 1e-15);  // 0.09 * 0.25 + 0.01
+  EXPECT_NEAR(LearningRateAt(options, 101, 100), 0.01, 1e-15);
+}
+
+TEST(LearningRate, InverseSqrtIsThatOfHuggingFace) {
+  const TrainOptions warm = Options(LrSchedule::InverseSqrt, 100);
+  EXPECT_DOUBLE_EQ(LearningRateAt(warm, 51, 1000), 0.05);
+  EXPECT_DOUBLE_EQ(LearningRateAt(warm, 101, 1000), 0.1);
+  EXPECT_DOUBLE_EQ(LearningRateAt(warm, 401, 1000), 0.05);  // sqrt(100 / 400)
+  const TrainOptions cold = Options(LrSchedule::InverseSqrt);
+  EXPECT_DOUBLE_EQ(LearningRateAt(cold, 1, 1000), 0.1);
+  EXPECT_DOUBLE_EQ(LearningRateAt(cold, 30001, 1000), 0.05);  // sqrt(10000 / 40000)
+}
+
+TEST(LearningRate, StepAndExponentialAreKerasExponentialDecay) {
+  TrainOptions options = Options(LrSchedule::Step, 5);
+  options.lr_decay_rate = 0.5;
+  options.lr_decay_steps = 10;
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 15, 100), 0.1);
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 16, 100), 0.05);
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 36, 100), 0.0125);
+  options.lr_schedule = LrSchedule::Exponential;
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 16, 100), 0.05);
+  EXPECT_NEAR(LearningRateAt(options, 11, 100), 0.07071067811865475, 1e-15);
+}
+
+TEST(LearningRate, DecaysThreeTimesInARunUnlessStated) {
+  const TrainOptions options = Options(LrSchedule::Step);
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 30, 90), 0.1);
+  EXPECT_NEAR(LearningRateAt(options, 31, 90), 0.01, 1e-15);
+  EXPECT_NEAR(LearningRateAt(options, 61, 90), 0.001, 1e-15);
+  EXPECT_NEAR(LearningRateAt(Options(LrSchedule::Exponential), 91, 90), 1e-4, 1e-15);
+}
+
+TEST(LearningRate, OneCycleIsThatOfPyTorch) {
+  const TrainOptions options = Options(LrSchedule::OneCycle);
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 1, 110), 0.004);
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 17, 110), 0.052);  // halfway up: (0.004 + 0.1) / 2; the top is at 32 done
+  EXPECT_DOUBLE_EQ(LearningRateAt(options, 33, 110), 0.1);
+  EXPECT_NEAR(LearningRateAt(options, 110, 110), 4e-7, 1e-15);
+  EXPECT_NEAR(LearningRateAt(options, 200, 110), 4e-7, 1e-15);
+  for (const int64_t total : {1, 2, 3, 4}) EXPECT_GT(LearningRateAt(options, 1, total), 0.0) << total;
+}
+
+TEST(LearningRate, UpdatesOfARunFollowFromEpochsSamplesAndTheLimit) {
+  TrainOptions options;
+  options.batch_size = 32;
+  options.epochs = 3;
+  EXPECT_EQ(TotalUpdates(options, 64), 6);
+  EXPECT_EQ(TotalUpdates(options, 65), 9);
+  options.max_steps = 8;
+  EXPECT_EQ(TotalUpdates(options, 65), 8);
+  EXPECT_EQ(TotalUpdates(options, 5), 3);
+}
+
+}  // namespace
+}  // namespace plimsoll

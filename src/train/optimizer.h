@@ -1,0 +1,44 @@
+// optimizer: the update of all weights from the batch's gradient, by Keras's formulas.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/threads.h"
+#include "kernels/optimizer.h"
+#include "model/network.h"
+#include "plimsoll/options.h"
+#include "plimsoll/status.h"
+
+namespace plimsoll {
+
+class Optimizer {
+ public:
+  Optimizer(const TrainOptions& options, const Network& network, const NetworkMemory& memory, ThreadPool& pool);
+
+  void Start();  // moments to their first values
+
+  // One update at this learning rate; `update` counts from 1. The gradient's norm is summed in double first, in a fixed order,
+  // and a gradient that is not finite is refused (Diverged, naming the layer) before any weight changes.
+  Status Update(int64_t update, double learning_rate);
+
+ private:
+  // How far the weights move in this update; the same for all of them.
+  struct Pace {
+    float rate;
+    float alpha;  // Adam's, with both corrections
+    float decay;  // of weights that are no biases
+    GradientClip clip;
+  };
+  double SquareSum(int layer) const;
+  void Move(int layer, int64_t begin, int64_t end, const Pace& pace) const;
+
+  TrainOptions options_;
+  const Network& network_;
+  const NetworkMemory& memory_;
+  ThreadPool& pool_;
+  int moments_;
+  std::vector<int64_t> first_bias_;  // of each layer, in floats: the weights before it may decay
+};
+
+}  // namespace plimsoll
