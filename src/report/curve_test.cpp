@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -73,6 +72,44 @@ size_t CountOf(const std::string& text, const std::string& what) {
   return count;
 }
 
+constexpr const char* kSmallLetters = "abcdefghijklmnopqrstuvwxyz";
+
+// The number that follows `key`.
+double NumberIn(const std::string& text, const std::string& key) {
+  const size_t at = text.find(key);
+  return at == std::string::npos ? -1e9 : std::stod(text.substr(at + key.size()));
+}
+
+bool HasBareAmpersand(const std::string& words) {
+  for (size_t at = words.find('&'); at != std::string::npos; at = words.find('&', at + 1)) {
+    const std::string rest = words.substr(at + 1, 5);
+    if (!rest.starts_with("amp;") && !rest.starts_with("lt;") && !rest.starts_with("gt;") && !rest.starts_with("quot;"))
+      return true;
+  }
+  return false;
+}
+
+// What stands between < and >: "/name", or "name", then name="value" with nothing in the value that XML forbids, then perhaps
+// "/".
+bool IsTag(const std::string& inside) {
+  if (inside.starts_with("/")) return inside.size() > 1 && inside.find_first_not_of(kSmallLetters, 1) == std::string::npos;
+  size_t at = inside.find_first_not_of(kSmallLetters);
+  if (at == 0) return false;
+  while (at < inside.size()) {
+    const size_t begin = inside.find_first_not_of(' ', at);
+    if (begin == std::string::npos) return true;
+    if (inside[begin] == '/') return begin + 1 == inside.size();
+    const size_t equals = inside.find("=\"", begin);
+    if (begin == at || equals == std::string::npos) return false;
+    const size_t end = inside.find('"', equals + 2);
+    if (end == std::string::npos || inside.substr(begin, equals - begin).find_first_of(" \"<&") != std::string::npos)
+      return false;
+    if (inside.substr(equals + 2, end - equals - 2).find_first_of("<&") != std::string::npos) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
 // What makes `xml` no well-formed document, or nothing. Enough of XML for what is written here.
 std::string XmlMistake(const std::string& xml) {
   std::vector<std::string> open;
@@ -80,7 +117,7 @@ std::string XmlMistake(const std::string& xml) {
   while (at < xml.size()) {
     const size_t tag = xml.find('<', at);
     const std::string words = xml.substr(at, tag == std::string::npos ? tag : tag - at);
-    if (std::regex_search(words, std::regex("&(?!(amp|lt|gt|quot);)"))) return "a bare & in: " + words;
+    if (HasBareAmpersand(words)) return "a bare & in: " + words;
     for (const char c : words) {
       if (static_cast<unsigned char>(c) < ' ' && c != '\n') return "a control character in: " + words;
     }
@@ -88,8 +125,8 @@ std::string XmlMistake(const std::string& xml) {
     const size_t end = xml.find('>', tag);
     if (end == std::string::npos) return "a tag without an end";
     const std::string inside = xml.substr(tag + 1, end - tag - 1);
-    if (!std::regex_match(inside, std::regex(R"re(/[a-z]+|[a-z]+( +[a-zA-Z0-9-]+="[^"<&]*")* */?)re"))) return "tag: " + inside;
-    const std::string name = std::regex_replace(inside, std::regex("[^a-z].*"), "");
+    if (!IsTag(inside)) return "tag: " + inside;
+    const std::string name = inside.substr(0, inside.find_first_not_of(kSmallLetters));
     if (inside.front() == '/') {
       if (open.empty() || open.back() != inside.substr(1)) return "closes what is not open: " + inside;
       open.pop_back();
@@ -110,15 +147,15 @@ struct SvgBox {
 // Where the texts of a picture lie, by a width of letters that most fonts stay below.
 std::vector<SvgBox> TextBoxes(const std::string& svg) {
   std::vector<SvgBox> boxes;
-  const std::regex text(R"re(<text ([^>]*) x="([-0-9.]+)" y="([-0-9.]+)">([^<]*)</text>)re");
-  for (std::sregex_iterator it(svg.begin(), svg.end(), text), none; it != none; ++it) {
-    const std::string style = (*it)[1];
-    const double letter = style.find("title") != std::string::npos ? 10.5 : 6.8;
-    const double width = letter * static_cast<double>((*it)[4].length());
-    double x0 = std::stod((*it)[2]);
-    if (style.find("end") != std::string::npos) x0 -= width;
-    if (style.find("middle") != std::string::npos) x0 -= width / 2;
-    boxes.push_back({x0, x0 + width, std::stod((*it)[3]), (*it)[4]});
+  for (size_t at = svg.find("<text "); at != std::string::npos; at = svg.find("<text ", at + 1)) {
+    const size_t end = svg.find('>', at), close = svg.find("</text>", end);
+    const std::string tag = svg.substr(at, end - at), words = svg.substr(end + 1, close - end - 1);
+    const double letter = tag.find("title") != std::string::npos ? 10.5 : 6.8;
+    const double width = letter * static_cast<double>(words.size());
+    double x0 = NumberIn(tag, " x=\"");
+    if (tag.find("end") != std::string::npos) x0 -= width;
+    if (tag.find("middle") != std::string::npos) x0 -= width / 2;
+    boxes.push_back({x0, x0 + width, NumberIn(tag, " y=\""), words});
   }
   return boxes;
 }
@@ -374,8 +411,10 @@ TEST(CurveSvg, ABudgetTwiceAsLargeLiesTwiceAsFarUnlessTheAxisIsLogarithmic) {
   const auto across = [](const std::vector<Plan>& plans) {
     const std::string svg = CurveSvg(plans);
     std::vector<double> xs;
-    const std::regex point("<circle class=\"point\" cx=\"([0-9.]+)\"");
-    for (std::sregex_iterator it(svg.begin(), svg.end(), point), none; it != none; ++it) xs.push_back(std::stod((*it)[1]));
+    const std::string point = "<circle class=\"point\" cx=\"";
+    for (size_t at = svg.find(point); at != std::string::npos; at = svg.find(point, at + 1)) {
+      xs.push_back(NumberIn(svg.substr(at), point));
+    }
     return xs;
   };
   const auto linear = across({PlanAt(10'000'000, 0.4), PlanAt(20'000'000, 0.2), PlanAt(50'000'000, 0.0)});
