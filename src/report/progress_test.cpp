@@ -28,16 +28,17 @@ void* Counted(size_t bytes) {
   throw std::bad_alloc();
 }
 }  // namespace
-void* operator new(size_t bytes) { return Counted(bytes); }
-void* operator new[](size_t bytes) { return Counted(bytes); }
-void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+// Not inlined, or the compiler sees free() meet memory of operator new and warns.
+[[gnu::noinline]] void* operator new(size_t bytes) { return Counted(bytes); }
+[[gnu::noinline]] void* operator new[](size_t bytes) { return Counted(bytes); }
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   ++g_allocations;
   return std::malloc(bytes == 0 ? 1 : bytes);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
 namespace plimsoll {
 namespace {
