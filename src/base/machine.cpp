@@ -85,22 +85,16 @@ CpuFacts ReadCpuFacts() {
   return facts;
 }
 
-MemoryFacts ReadMemoryFacts() {
+MemoryFacts ReadMemoryFacts(const std::string& mounts, const std::string& own) {
   MemoryFacts facts;
   facts.total_bytes = KilobyteField("/proc/meminfo", "MemTotal:");
   facts.available_bytes = KilobyteField("/proc/meminfo", "MemAvailable:");
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    std::string group = line.substr(second + 1);
-    if (group == "/") group.clear();
-    if (controllers.empty()) ReadGroupLimits(facts, "/sys/fs/cgroup", group, "memory.max", "cgroup v2 memory.max");
-    if (("," + controllers + ",").find(",memory,") != std::string::npos) {
-      ReadGroupLimits(facts, "/sys/fs/cgroup/memory", group, "memory.limit_in_bytes", "cgroup v1 memory.limit_in_bytes");
-    }
+  const MemoryGroups groups = ReadMemoryGroups(mounts, own);
+  if (!groups.v2_root.empty()) {
+    ReadGroupLimits(facts, groups.v2_root, groups.v2, "memory.max", "cgroup v2 memory.max");
+  }
+  if (!groups.v1_root.empty()) {
+    ReadGroupLimits(facts, groups.v1_root, groups.v1, "memory.limit_in_bytes", "cgroup v1 memory.limit_in_bytes");
   }
   rlimit limit{};
   if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_groups.h"
+
 namespace plimsoll {
 
 struct CpuFacts {
@@ -21,7 +23,7 @@ struct MemoryFacts {
   int64_t limit_bytes = 0;   // smallest of the memory groups this process is in and RLIMIT_DATA; 0: none
   std::string limit_source;  // "cgroup v2 memory.max" and the like
 };
-MemoryFacts ReadMemoryFacts();
+MemoryFacts ReadMemoryFacts(const std::string& mounts = kGroupMounts, const std::string& own = kOwnGroups);
 
 // Resident memory of this process now, and at its highest (VmRSS and VmHWM). No allocation.
 int64_t ResidentBytes();

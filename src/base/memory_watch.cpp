@@ -6,27 +6,13 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 namespace plimsoll {
-namespace {
-
-// The folder of the process's own group; its line in the file is "0::/NAME".
-std::string OwnGroup(const std::string& groups, const std::string& own) {
-  std::ifstream file(own);
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("0::/")) continue;
-    const std::string beside_v1 = groups + "/unified";
-    return (FolderExists(beside_v1) ? beside_v1 : groups) + line.substr(3);
-  }
-  return "";
-}
-
-}  // namespace
 
 MemoryWatch::MemoryWatch(const std::string& groups, const std::string& own) {
-  const std::string group = OwnGroup(groups, own);
-  if (group.empty()) return;
+  const MemoryGroups own_groups = ReadMemoryGroups(groups, own);
+  if (own_groups.v2_root.empty()) return;
+  const std::string group = own_groups.v2_root + own_groups.v2;
   high_ = Descriptor(open((group + "/memory.high").c_str(), O_RDONLY | O_CLOEXEC));
   Descriptor pressure(open((group + "/memory.pressure").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   constexpr char kTrigger[] = "some 100000 1000000";  // microseconds of waiting, in a window of so many

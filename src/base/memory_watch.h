@@ -8,13 +8,14 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/memory_groups.h"
 
 namespace plimsoll {
 
 class MemoryWatch {
  public:
   // `groups` is where groups are mounted, `own` the file that names the process's own.
-  explicit MemoryWatch(const std::string& groups = "/sys/fs/cgroup", const std::string& own = "/proc/self/cgroup");
+  explicit MemoryWatch(const std::string& groups = kGroupMounts, const std::string& own = kOwnGroups);
 
   int64_t High() const;  // memory.high now; 0: none
   bool UnderPressure();  // since the last call, tasks of the group waited for memory for a tenth of a second in one

@@ -11,10 +11,10 @@ Status Slots::Use(SpillFile* file, int64_t slots) {
   file_ = file;
   held_.fill(kNone);
   if (file == nullptr) return Status::Ok();
-  int64_t record = 0;
-  for (const NetworkMemory::StateBuffer& buffer : memory_.states()) record += buffer.row_bytes * memory_.group_rows();
+  record_bytes_ = 0;
+  for (const NetworkMemory::StateBuffer& buffer : memory_.states()) record_bytes_ += buffer.row_bytes * memory_.group_rows();
   for (auto& pieces : pieces_) pieces.resize(memory_.states().size());
-  return file->Reserve(record * slots);
+  return file->Reserve(record_bytes_ * slots);
 }
 
 Status Slots::Keep(int64_t slot, int64_t rows) {
@@ -75,9 +75,7 @@ void Slots::CopyToState(int64_t slot, int64_t rows) const {
 void Slots::Start(int lane, SpillFile::Direction direction, int64_t slot, int64_t rows) {
   std::vector<SpillFile::Piece>& pieces = pieces_[static_cast<size_t>(lane)];
   const int64_t all_rows = memory_.group_rows();
-  int64_t record = 0;
-  for (const NetworkMemory::StateBuffer& buffer : memory_.states()) record += buffer.row_bytes * all_rows;
-  int64_t offset = slot * record;
+  int64_t offset = slot * record_bytes_;
   for (size_t i = 0; i < pieces.size(); ++i) {
     const NetworkMemory::StateBuffer& buffer = memory_.states()[i];
     pieces[i] = {.data = buffer.Slot(lane, all_rows), .bytes = rows * buffer.row_bytes, .offset = offset};

@@ -31,6 +31,7 @@ class Slots {
 
   const NetworkMemory& memory_;
   SpillFile* file_ = nullptr;
+  int64_t record_bytes_ = 0;                  // of a slot in the file
   std::array<int64_t, kSpillWindow> held_{};  // which slot each place of the window holds; kNone: none
   std::array<std::vector<SpillFile::Piece>, kSpillWindow> pieces_;
 };

@@ -107,6 +107,10 @@ int64_t ForwardRuns(int64_t blocks, const Recompute& recompute) {
   return runs;
 }
 
+double RecomputeFactor(int64_t blocks, const Recompute& recompute) {
+  return static_cast<double>(ForwardRuns(blocks, recompute)) / static_cast<double>(blocks);
+}
+
 // The largest number in [0, most] for which `holds`, given that it holds for 0 and never comes back.
 template <typename Holds>
 int64_t Most(int64_t most, const Holds& holds) {
@@ -223,9 +227,7 @@ Plan FitWithBase(const PlanInput& input) {
   plan.own_groups_bytes = own.smallest_bytes;
   plan.full_speed_bytes = own.full_speed_bytes;
   if (!input.forward_only) {
-    const int64_t blocks = BlocksOfWorstGroup(input);
-    plan.min_extra_time = ExtraTime(
-        input.work, static_cast<double>(ForwardRuns(blocks, smallest.smallest.recompute)) / static_cast<double>(blocks));
+    plan.min_extra_time = ExtraTime(input.work, RecomputeFactor(BlocksOfWorstGroup(input), smallest.smallest.recompute));
   }
   return plan;
 }
@@ -279,7 +281,7 @@ Plan PlanWith(const PlanInput& input, const Cut& cut) {
                      .spilled = recompute.spilled};
   if (!input.forward_only) {
     stage.repeats = CostOf(SegmentsOf(blocks, recompute.segment_blocks), recompute.slots).repeats;
-    plan.recompute_factor = static_cast<double>(ForwardRuns(blocks, recompute)) / static_cast<double>(blocks);
+    plan.recompute_factor = RecomputeFactor(blocks, recompute);
     plan.extra_time = plan.min_extra_time = ExtraTime(input.work, plan.recompute_factor);
     plan.seconds_per_epoch = EpochSeconds(input.work, plan.recompute_factor, input.operations_per_second);
   }

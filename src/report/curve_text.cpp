@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "report/curve.h"
+#include "report/plan_json.h"
 #include "report/plan_words.h"
 
 namespace plimsoll {
@@ -249,14 +249,6 @@ std::string CurveText(const std::vector<Plan>& plans, int columns) {
 std::string CurveJson(const std::vector<Plan>& plans) {
   Json points = Json::array();
   for (const Plan* plan : CurveOf(plans).plans) {
-    Json stages = Json::array();
-    for (const PlannedStage& stage : plan->stages) {
-      stages.push_back({{"layers", stage.layers},
-                        {"segment_blocks", stage.segment_blocks},
-                        {"slots", stage.slots},
-                        {"spilled", stage.spilled},
-                        {"repeats", stage.repeats}});
-    }
     points.push_back({{"budget_bytes", plan->budget_bytes},
                       {"peak_bytes", plan->peak_bytes},
                       {"seconds_per_epoch", plan->seconds_per_epoch},
@@ -264,11 +256,9 @@ std::string CurveJson(const std::vector<Plan>& plans) {
                       {"recompute_factor", plan->recompute_factor},
                       {"group_rows", plan->group_rows},
                       {"rounding_only_change", plan->rounding_only_change},
-                      {"stages", std::move(stages)}});
+                      {"stages", StagesJson(*plan)}});
   }
-  const Json json = {{"curve", std::move(points)}};
-  // Names come from the user; bytes that are no UTF-8 must not end the program.
-  return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+  return JsonText({{"curve", std::move(points)}});
 }
 
 }  // namespace plimsoll

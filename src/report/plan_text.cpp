@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "plimsoll/plan.h"
 #include "report/curve.h"
+#include "report/plan_json.h"
 #include "report/plan_words.h"
 
 namespace plimsoll {
@@ -183,14 +183,6 @@ std::string PlanJson(const Plan& plan) {
                        {"first", buffer.first},
                        {"last", buffer.last}});
   }
-  Json stages = Json::array();
-  for (const PlannedStage& stage : plan.stages) {
-    stages.push_back({{"layers", stage.layers},
-                      {"segment_blocks", stage.segment_blocks},
-                      {"slots", stage.slots},
-                      {"spilled", stage.spilled},
-                      {"repeats", stage.repeats}});
-  }
   Json changes = Json::array();
   for (const PlanChange& change : plan.changes) changes.push_back({{"change", change.change}, {"min_bytes", change.min_bytes}});
   const Json json = {{"feasible", plan.feasible},
@@ -204,7 +196,7 @@ std::string PlanJson(const Plan& plan) {
                      {"group_rows", plan.group_rows},
                      {"rounding_only_change", plan.rounding_only_change},
                      {"block_steps", plan.block_steps},
-                     {"stages", std::move(stages)},
+                     {"stages", StagesJson(plan)},
                      {"loss_slice_rows", plan.loss_slice_rows},
                      {"recompute_factor", plan.recompute_factor},
                      {"extra_time", plan.extra_time},
@@ -212,8 +204,7 @@ std::string PlanJson(const Plan& plan) {
                      {"seconds_per_epoch", plan.seconds_per_epoch},
                      {"changes", std::move(changes)},
                      {"assumptions", plan.assumptions}};
-  // Names come from the user; bytes that are no UTF-8 must not end the program.
-  return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+  return JsonText(json);
 }
 
 }  // namespace plimsoll

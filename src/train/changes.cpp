@@ -49,6 +49,10 @@ std::vector<Candidate> Candidates(const Setup& setup) {
     candidates.back().job.train.batch_size /= 2;
   }
   AddLayerChanges(job, candidates);
+  if (job.train.optimizer != OptimizerKind::Sgd) {
+    candidates.push_back({.change = "train.optimizer = sgd", .job = job});
+    candidates.back().job.train.optimizer = OptimizerKind::Sgd;
+  }
   if (job.memory.max_recompute < kMoreRecompute && setup.input.worst_lengths.front() > kBlockSteps) {
     candidates.push_back({.change = fmt::format("--max-recompute {}", kMoreRecompute), .job = job});
     candidates.back().job.memory.max_recompute = kMoreRecompute;
@@ -65,7 +69,6 @@ std::vector<Candidate> Candidates(const Setup& setup) {
 }  // namespace
 
 std::vector<PlanChange> ChangesThatHelp(const Setup& setup, const SampleShape& shape) {
-  const int64_t smallest = SmallestBudget(setup.input);
   std::vector<PlanChange> changes;
   for (const Candidate& candidate : Candidates(setup)) {
     const Result<Spec> spec = MakeSpec(candidate.job, shape);
@@ -80,7 +83,7 @@ std::vector<PlanChange> ChangesThatHelp(const Setup& setup, const SampleShape& s
     input.worst_lengths.resize(rows);
     for (int64_t& length : input.worst_lengths) length = std::min(length, candidate.longest);
     const int64_t with_it = SmallestBudget(input);
-    if (with_it <= smallest - kWorthTelling) changes.push_back({candidate.change, with_it});
+    if (with_it <= setup.plan.min_bytes - kWorthTelling) changes.push_back({candidate.change, with_it});
   }
   std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.min_bytes < b.min_bytes; });
   if (changes.size() > kMostChanges) changes.resize(kMostChanges);

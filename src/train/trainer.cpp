@@ -70,9 +70,10 @@ class Run {
   Observer* observer_;
   Update update_;
   MemoryWatch watch_;
-  int64_t stated_bytes_;     // what the user allows: by the job, or by resize since
-  int64_t asked_bytes_;      // what the system was last heard to allow
-  int64_t peak_before_ = 0;  // under the budgets before this one
+  int64_t stated_bytes_;      // what the user allows: by the job, or by resize since
+  int64_t asked_bytes_;       // what the system was last heard to allow
+  int64_t peak_before_ = 0;   // under the budgets before this one
+  bool peak_is_ours_ = true;  // the peak that the system tells is of this budget, not of a larger one before
   Clock::time_point looked_ = Clock::now();
 };
 
@@ -137,7 +138,7 @@ Status Run::Epoch(int64_t epoch) {
 }
 
 Status Run::CheckPeak() const {
-  const int64_t peak = PeakResidentBytes();
+  const int64_t peak = peak_is_ours_ ? PeakResidentBytes() : ResidentBytes();
   if (peak <= setup_.plan.budget_bytes + kPeakTolerance) return Status::Ok();
   return Status::PromiseBroken(fmt::format("{} resident, the budget is {} (planned {})", PrettyBytes(peak),
                                            PrettyBytes(setup_.plan.budget_bytes), PrettyBytes(setup_.plan.peak_bytes)),
@@ -198,8 +199,9 @@ Status Run::ChangeBudget(int64_t bytes, ResizeAnswer& answer) {
   peak_before_ = std::max(peak_before_, PeakResidentBytes());
   PLIMSOLL_RETURN_IF_ERROR(engine_.Replan(setup_, plan));
   update_.Rebind();
-  if (!ResetPeakResident() && observer_ != nullptr) {
-    observer_->Message("the system does not let the peak be counted anew: it will show the budget before");
+  peak_is_ours_ = ResetPeakResident();
+  if (!peak_is_ours_ && observer_ != nullptr) {
+    observer_->Message("the system does not let the peak be counted anew: resident memory is checked instead");
   }
   if (!out_.empty()) Tell(WriteTextFile(out_ + "/plan.json", PlanJson(setup_.plan)));
   if (observer_ != nullptr) observer_->Planned(setup_.plan);

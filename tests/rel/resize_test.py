@@ -93,6 +93,28 @@ class Resize(unittest.TestCase):
         self.assertEqual(self.weights("changed"), self.weights("straight"))
         self.assertEqual([name for name in os.listdir(changed) if name.endswith("request")], [])
 
+    def test_where_the_peak_cannot_be_counted_anew(self):
+        """The system's peak is then that of the larger budget before, which must not end the run."""
+        plan = self.call("plan", self.job, "--memory", "1GB")
+        full, smallest = plan["full_speed_bytes"], plan["own_groups_bytes"]
+        folder = self.run_folder("forbidden")
+        words = [PLIMSOLL, "train", self.job, "--memory", str(full), "--out", folder, "--json", "--quiet"]
+        forbid = ["strace", "-f", "-qq", "-o", os.devnull, "-P", "/proc/self/clear_refs", "-e", "trace=openat", "-e", "inject=openat:error=EACCES"]
+        running = subprocess.Popen(forbid + words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            while not os.path.exists(os.path.join(folder, "lock")):
+                self.assertIsNone(running.poll())
+                time.sleep(0.01)
+            less = self.call("resize", folder, "--memory", str(smallest))
+            self.assertTrue(less["taken"])
+            self.assertLess(less["update"], UPDATES)
+            out, _ = running.communicate(timeout=300)
+        finally:
+            running.kill()
+            running.wait()
+        self.assertEqual(running.returncode, 0, out)
+        self.assertGreater(json.loads(out)["peak_bytes"], smallest, "the peak was counted anew all the same: nothing was shown")
+
     def test_nobody_runs_there(self):
         error = self.call("resize", self.holder.name, "--memory", "64MB", code=2)["error"]
         self.assertIn("no job is running", error["message"])
