@@ -28,6 +28,7 @@ double MillisecondsSince(Clock::time_point start) {
 }
 
 struct Problem {
+  std::string cell;
   int64_t steps = 0, rows = 0, inputs = 0, units = 0, layers = 1, words = 0;
   std::string budget = "auto";
 };
@@ -36,8 +37,9 @@ Result<Problem> ParseProblem(const std::string& text) {
   std::istringstream words(text);
   std::string cell;
   words >> cell;
-  if (cell != "lstm") return Status::Usage("'" + cell + "': the cell is lstm so far");
+  if (cell != "lstm" && cell != "gru" && cell != "rnn") return Status::Usage("'" + cell + "': the cell is lstm, gru or rnn");
   Problem problem;
+  problem.cell = cell;
   for (std::string word; words >> word;) {
     if (word[0] == 'm') {
       problem.budget = word.substr(1);
@@ -119,9 +121,10 @@ Job JobOf(const Problem& problem, int threads) {
   job.data.train = "bench";
   if (problem.words > 0) job.layers.push_back({"", EmbeddingOptions{.input_dim = problem.words, .output_dim = problem.inputs}});
   for (int64_t layer = 0; layer < problem.layers; ++layer) {
-    LSTMOptions lstm;
-    lstm.units = problem.units;
-    job.layers.push_back({"", lstm});
+    LayerKind kind = LSTMOptions{.units = problem.units};
+    if (problem.cell == "gru") kind = GRUOptions{.units = problem.units};
+    if (problem.cell == "rnn") kind = SimpleRNNOptions{.units = problem.units};
+    job.layers.push_back({"", kind});
   }
   job.layers.push_back(
       {"", DenseOptions{.units = problem.words > 0 ? problem.words : kClasses, .activation = Activation::Linear}});

@@ -38,6 +38,19 @@ struct EmbeddingOptions {
 struct LSTMOptions {
   int64_t units = 128;
   std::optional<bool> return_sequences = std::nullopt;  // unset: as the next layer and the targets need it
+  bool use_bias = true;
+  bool unit_forget_bias = true;  // the forget gate's bias begins at 1
+};
+struct GRUOptions {
+  int64_t units = 128;
+  std::optional<bool> return_sequences = std::nullopt;
+  bool use_bias = true;
+  bool reset_after = true;  // the reset gate acts behind its product, as in Keras, cuDNN and PyTorch; false: before it
+};
+struct SimpleRNNOptions {
+  int64_t units = 128;
+  std::optional<bool> return_sequences = std::nullopt;
+  bool use_bias = true;
 };
 struct PoolingOptions {
   PoolingMode mode = PoolingMode::Last;
@@ -50,7 +63,8 @@ struct DropoutOptions {
   double rate = 0.5;  // share of inputs set to zero while training; the mask is generated again, never stored
 };
 
-using LayerKind = std::variant<EmbeddingOptions, LSTMOptions, PoolingOptions, DenseOptions, DropoutOptions>;
+using LayerKind =
+    std::variant<EmbeddingOptions, LSTMOptions, GRUOptions, SimpleRNNOptions, PoolingOptions, DenseOptions, DropoutOptions>;
 struct LayerOptions {
   std::string name;  // empty: the type in lower case with a counter (lstm, lstm_1)
   LayerKind kind;

@@ -29,7 +29,7 @@ void dense_transpose(float* transposed, const float* weights, const DenseShape& 
       for (int64_t panel = 0; panel < shape.panels(); ++panel) {
         const int64_t columns = std::min<int64_t>(kPanelColumns, shape.units - panel * kPanelColumns);
         TransposeTile(transposed + (q * shape.units + panel * kPanelColumns) * kPanelColumns,
-                      weights + panel * shape.inputs * kPanelColumns, q * kPanelColumns, shape.inputs, columns);
+                      weights + panel * shape.inputs * kPanelColumns, q * kPanelColumns, shape.inputs, columns, kPanelColumns);
       }
     }
   });

@@ -4,7 +4,7 @@
 
 #include <hwy/highway.h>
 
-#include "kernels/lstm_cell.h"
+#include "kernels/cells.h"
 #include "kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -16,7 +16,7 @@ using Tag = hn::CappedTag<float, 8>;
 using Vector = hn::Vec<Tag>;
 constexpr int64_t kUnits = 8, kColumns = 32;
 
-void CellForward(float* HWY_RESTRICT gates, float* HWY_RESTRICT c, float* HWY_RESTRICT h, int64_t n, int64_t stride) {
+void LstmForward(float* HWY_RESTRICT gates, float* HWY_RESTRICT c, float* HWY_RESTRICT h, int64_t n, int64_t stride) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t row = 0; row < n; ++row, gates += kColumns, c += stride, h += stride) {
@@ -36,7 +36,7 @@ void CellForward(float* HWY_RESTRICT gates, float* HWY_RESTRICT c, float* HWY_RE
   }
 }
 
-void CellReplay(float* HWY_RESTRICT c, float* HWY_RESTRICT h, const float* HWY_RESTRICT gates, int64_t n, int64_t stride) {
+void LstmReplay(float* HWY_RESTRICT c, float* HWY_RESTRICT h, const float* HWY_RESTRICT gates, int64_t n, int64_t stride) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t row = 0; row < n; ++row, gates += kColumns, c += stride, h += stride) {
@@ -49,7 +49,7 @@ void CellReplay(float* HWY_RESTRICT c, float* HWY_RESTRICT h, const float* HWY_R
   }
 }
 
-void CellRescan(float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before, const float* HWY_RESTRICT gates, int64_t n,
+void LstmRescan(float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before, const float* HWY_RESTRICT gates, int64_t n,
                 int64_t stride) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -61,7 +61,7 @@ void CellRescan(float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before, const
   }
 }
 
-void CellBackward(float* HWY_RESTRICT gates, float* HWY_RESTRICT d_c, const float* HWY_RESTRICT d_h,
+void LstmBackward(float* HWY_RESTRICT gates, float* HWY_RESTRICT d_c, const float* HWY_RESTRICT d_h,
                   const float* HWY_RESTRICT d_out, const float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before, int64_t n,
                   int64_t stride) {
   const Tag d;
@@ -102,23 +102,23 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace plimsoll {
-HWY_EXPORT(CellForward);
-HWY_EXPORT(CellReplay);
-HWY_EXPORT(CellRescan);
-HWY_EXPORT(CellBackward);
+HWY_EXPORT(LstmForward);
+HWY_EXPORT(LstmReplay);
+HWY_EXPORT(LstmRescan);
+HWY_EXPORT(LstmBackward);
 
 void lstm_cell_forward(float* gates, float* c, float* h, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(CellForward)(gates, c, h, n, stride);
+  HWY_DYNAMIC_DISPATCH(LstmForward)(gates, c, h, n, stride);
 }
 void lstm_cell_replay(float* c, float* h, const float* gates, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(CellReplay)(c, h, gates, n, stride);
+  HWY_DYNAMIC_DISPATCH(LstmReplay)(c, h, gates, n, stride);
 }
 void lstm_cell_rescan(float* c, const float* c_before, const float* gates, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(CellRescan)(c, c_before, gates, n, stride);
+  HWY_DYNAMIC_DISPATCH(LstmRescan)(c, c_before, gates, n, stride);
 }
 void lstm_cell_backward(float* gates, float* d_c, const float* d_h, const float* d_out, const float* c, const float* c_before,
                         int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(CellBackward)(gates, d_c, d_h, d_out, c, c_before, n, stride);
+  HWY_DYNAMIC_DISPATCH(LstmBackward)(gates, d_c, d_h, d_out, c, c_before, n, stride);
 }
 
 }  // namespace plimsoll

@@ -66,10 +66,10 @@ inline void SumRows(float* out, const float* delta, int64_t delta_stride, const 
   }
 }
 
-// One 32 x 32 tile of a transposed copy: rows [first, first + 32) of a panel become columns, zeros beyond `rows`.
-inline void TransposeTile(float* out, const float* panel, int64_t first, int64_t rows, int64_t columns) {
+// One tile of a transposed copy: rows [first, first + 32) of a panel, `stride` apart, become columns, zeros beyond `rows`.
+inline void TransposeTile(float* out, const float* panel, int64_t first, int64_t rows, int64_t columns, int64_t stride) {
   for (int64_t m = 0; m < kPanelColumns; ++m) {
-    const float* from = panel + (first + m) * kPanelColumns;
+    const float* from = panel + (first + m) * stride;
     const bool inside = first + m < rows;
     for (int64_t column = 0; column < columns; ++column) out[column * kPanelColumns + m] = inside ? from[column] : 0.0f;
   }

@@ -2,6 +2,7 @@
 //   tensors by row and column; kernels know panels; this is the one place that knows both.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -11,19 +12,29 @@ namespace plimsoll {
 
 enum class WeightStart { Zero, GlorotUniform, Orthogonal, ForgetOne, SmallUniform };  // Keras's initial values
 
+// A panel of a recurrent layer: some units, and the first column of each gate.
+struct GatePanel {
+  int64_t units = 0;
+  int64_t columns = 0;
+  std::array<int64_t, 4> gate = {};
+};
+
 struct WeightTensor {
   enum class Order {
     Rows,       // row r, column c at r * stride + c
     Panels,     // panels of 32 rows: [row / 32][column][row % 32]
-    LstmPanels  // rows are gate * units + unit; panels of 8 units: [unit / 8][column][gate * 8 + unit % 8]
+    GatePanels  // rows are gate * units + unit; [unit / panel.units][column][panel.gate[gate] + unit % panel.units]
   };
   std::string name;  // "weight_ih"
   int64_t rows = 0;
   int64_t columns = 0;  // 1 for a vector
   bool vector = false;  // one dimension in files
   Order order = Order::Rows;
-  int64_t offset = 0;  // floats from the start of the layer's weights
-  int64_t stride = 0;  // Order::Rows
+  int64_t offset = 0;            // floats from the start of the layer's weights
+  int64_t stride = 0;            // Order::Rows
+  int64_t gates = 1;             // Order::GatePanels
+  GatePanel panel;               // Order::GatePanels
+  int64_t last_gate_offset = 0;  // Order::GatePanels: where above 0, the last gate lies so far behind, in panels of its own
   WeightStart start = WeightStart::Zero;
 
   int64_t Place(int64_t row, int64_t column) const {
@@ -32,9 +43,11 @@ struct WeightTensor {
         return offset + row * stride + column;
       case Order::Panels:
         return offset + (row / kPanelColumns * columns + column) * kPanelColumns + row % kPanelColumns;
-      case Order::LstmPanels: {
-        const int64_t units = rows / 4, gate = row / units, unit = row % units;
-        return offset + (unit / 8 * columns + column) * kPanelColumns + gate * 8 + unit % 8;
+      case Order::GatePanels: {
+        const int64_t units = rows / gates, gate = row / units, unit = row % units;
+        const int64_t in_panel = unit % panel.units, line = unit / panel.units * columns + column;
+        if (last_gate_offset > 0 && gate + 1 == gates) return offset + last_gate_offset + line * panel.units + in_panel;
+        return offset + line * panel.columns + panel.gate[static_cast<size_t>(gate)] + in_panel;
       }
     }
     __builtin_unreachable();

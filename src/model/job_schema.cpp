@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/suggest.h"
+#include "model/layer_kinds.h"
 #include "model/train_options.h"
 
 namespace plimsoll {
@@ -90,10 +91,10 @@ Field<Owner> Number(std::string key, Value Owner::*member, NumberRange range, st
 
 // `Value` is bool, or std::optional<bool> for a flag that may be left to others.
 template <typename Owner, typename Value>
-Field<Owner> Flag(std::string key, Value Owner::*member, std::string about) {
+Field<Owner> Flag(std::string key, Value Owner::*member, std::string about, Names aliases = {}) {
   return {.key = std::move(key),
           .about = std::move(about),
-          .aliases = {},
+          .aliases = std::move(aliases),
           .set =
               [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
                 if (value.kind != Kind::Flag) return Refused(at, "true or false", value);
@@ -363,11 +364,24 @@ std::vector<Field<EmbeddingOptions>> EmbeddingFields() {
       Whole("output_dim", &EmbeddingOptions::output_dim, {1, kMostUnits}, "width of a vector", {"embedding_dim"}),
   };
 }
-std::vector<Field<LSTMOptions>> LstmFields() {
-  return {
-      Whole("units", &LSTMOptions::units, {1, kMostUnits}, "width of the state", {"hidden_size"}),
-      Flag("return_sequences", &LSTMOptions::return_sequences, "every step or the last; unset: as the next layer needs"),
+// What LSTM, GRU and SimpleRNN share, then each one's own.
+template <RecurrentOptions Options>
+std::vector<Field<Options>> RecurrentFields(std::vector<Field<Options>> own) {
+  std::vector<Field<Options>> fields = {
+      Whole("units", &Options::units, {1, kMostUnits}, "width of the state", {"hidden_size"}),
+      Flag("return_sequences", &Options::return_sequences, "every step or the last; unset: as the next layer needs"),
+      Flag("use_bias", &Options::use_bias, "false: sums begin at zero", {"bias"}),
   };
+  std::move(own.begin(), own.end(), std::back_inserter(fields));
+  return fields;
+}
+std::vector<Field<LSTMOptions>> LstmFields() {
+  return RecurrentFields<LSTMOptions>(
+      {Flag("unit_forget_bias", &LSTMOptions::unit_forget_bias, "the forget gate's bias begins at 1")});
+}
+std::vector<Field<GRUOptions>> GruFields() {
+  return RecurrentFields<GRUOptions>(
+      {Flag("reset_after", &GRUOptions::reset_after, "the reset gate acts behind its product; false: before it")});
 }
 std::vector<Field<PoolingOptions>> PoolingFields() {
   return {OneOf("mode", &PoolingOptions::mode, kPoolingModes, "last, mean or max over time")};
@@ -405,16 +419,17 @@ LayerType TypeOf(std::string_view name, Names aliases, Options start, std::vecto
 }
 
 struct ForeignName {
-  std::string_view scope;
+  std::string_view scope;  // one or several, with blanks between
   std::string_view name;
   std::string_view hint;
 };
+constexpr std::string_view kRecurrent = "LSTM GRU SimpleRNN";
 constexpr std::array kForeignNames = {
-    ForeignName{"LSTM", "num_layers", "write one [[model.layers]] entry for each layer"},
-    ForeignName{"LSTM", "input_size", "leave it out: the width of the input is known from the layer before"},
-    ForeignName{"LSTM", "batch_first", "leave it out: data are always (samples, steps, features)"},
-    ForeignName{"LSTM", "dropout", "write a Dropout layer before or behind it"},
-    ForeignName{"LSTM", "input_shape", "leave it out: it is known from the data"},
+    ForeignName{kRecurrent, "num_layers", "write one [[model.layers]] entry for each layer"},
+    ForeignName{kRecurrent, "input_size", "leave it out: the width of the input is known from the layer before"},
+    ForeignName{kRecurrent, "batch_first", "leave it out: data are always (samples, steps, features)"},
+    ForeignName{kRecurrent, "dropout", "write a Dropout layer before or behind it"},
+    ForeignName{kRecurrent, "input_shape", "leave it out: it is known from the data"},
     ForeignName{"Dense", "in_features", "leave it out: the width of the input is known from the layer before"},
     ForeignName{"Dense", "input_shape", "leave it out: it is known from the data"},
     ForeignName{"Embedding", "mask_zero", "leave it out: lengths say where a row ends"},
@@ -452,6 +467,8 @@ const std::vector<LayerType>& LayerTypes() {
   static const std::vector<LayerType> kTypes = {
       TypeOf("Embedding", {}, EmbeddingOptions{}, EmbeddingFields()),
       TypeOf("LSTM", {}, LSTMOptions{}, LstmFields()),
+      TypeOf("GRU", {}, GRUOptions{}, GruFields()),
+      TypeOf("SimpleRNN", {"RNN"}, SimpleRNNOptions{}, RecurrentFields<SimpleRNNOptions>({})),
       TypeOf("Pooling", {}, PoolingOptions{}, PoolingFields()),
       TypeOf("Dense", {"Linear"}, DenseOptions{}, DenseFields()),
       TypeOf("Dropout", {}, DropoutOptions{}, DropoutFields()),
@@ -463,7 +480,8 @@ const std::vector<LayerType>& LayerTypes() {
 
 std::string_view HintForForeignName(std::string_view scope, std::string_view name) {
   for (const ForeignName& foreign : kForeignNames) {
-    if (foreign.scope == scope && foreign.name == name) return foreign.hint;
+    const bool here = !scope.empty() && foreign.scope.find(scope) != std::string_view::npos;
+    if (here && foreign.name == name) return foreign.hint;
   }
   return "";
 }

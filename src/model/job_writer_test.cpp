@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "model/train_options.h"
+#include "model/layer_kinds.h"
 #include "plimsoll/options.h"
 
 namespace plimsoll {
@@ -19,7 +20,10 @@ namespace fs = std::filesystem;
 bool Same(const EmbeddingOptions& a, const EmbeddingOptions& b) {
   return a.input_dim == b.input_dim && a.output_dim == b.output_dim;
 }
-bool Same(const LSTMOptions& a, const LSTMOptions& b) { return a.units == b.units && a.return_sequences == b.return_sequences; }
+template <RecurrentOptions Options>
+bool Same(const Options& a, const Options& b) {
+  return a.units == b.units && a.return_sequences == b.return_sequences && a.use_bias == b.use_bias;
+}
 bool Same(const PoolingOptions& a, const PoolingOptions& b) { return a.mode == b.mode; }
 bool Same(const DenseOptions& a, const DenseOptions& b) { return a.units == b.units && a.activation == b.activation; }
 bool Same(const DropoutOptions& a, const DropoutOptions& b) { return a.rate == b.rate; }

@@ -7,25 +7,35 @@
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"
-#include "layers/lstm.h"
+#include "layers/recurrent.h"
+#include "model/layer_kinds.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-bool KnowsTime(const LayerKind& kind) {
-  return std::holds_alternative<LSTMOptions>(kind) || std::holds_alternative<PoolingOptions>(kind);
-}
+bool KnowsTime(const LayerKind& kind) { return IsRecurrent(kind) || std::holds_alternative<PoolingOptions>(kind); }
 
 // Makes the layer of a node. `wants_gradient`: a layer below it learns.
 std::unique_ptr<Layer> MakeLayer(const Node& node, int number, int64_t input_stride, bool wants_gradient) {
   if (const auto* embedding = std::get_if<EmbeddingOptions>(&node.kind)) {
     return std::make_unique<Embedding>(Embedding::Config{.ids = embedding->input_dim, .width = embedding->output_dim});
   }
-  if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
-    return std::make_unique<Lstm>(Lstm::Config{
-        .inputs = node.in_width, .units = lstm->units, .input_stride = input_stride, .input_gradient = wants_gradient});
+  if (IsRecurrent(node.kind)) {
+    Recurrent::Config config{
+        .inputs = node.in_width, .units = node.width, .input_stride = input_stride, .input_gradient = wants_gradient};
+    if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
+      config.use_bias = lstm->use_bias;
+      config.forget_one = lstm->unit_forget_bias;
+    } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
+      config.cell = gru->reset_after ? Cell::Gru : Cell::GruBefore;
+      config.use_bias = gru->use_bias;
+    } else {
+      config.cell = Cell::Rnn;
+      config.use_bias = std::get<SimpleRNNOptions>(node.kind).use_bias;
+    }
+    return std::make_unique<Recurrent>(config);
   }
   if (const auto* pooling = std::get_if<PoolingOptions>(&node.kind)) {
     return std::make_unique<Pooling>(Pooling::Config{.mode = pooling->mode, .width = node.width});

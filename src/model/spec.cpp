@@ -1,7 +1,7 @@
 // spec: reads the layer list once from front to back and decides what the job left open.
 //   The builder below carries what the next layer sees (its width, and whether there is one row a step or one a sample).
-//   A resolved LSTM keeps the user's meaning in return_sequences (false: a NAME_last node follows); the node itself always
-//   gives one row a step.
+//   A resolved recurrent layer keeps the user's meaning in return_sequences (false: a NAME_last node follows); the node itself
+//   always gives one row a step.
 #include "model/spec.h"
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include "base/check.h"
 
 #include "layers/dense.h"  // ActivationName
+#include "model/layer_kinds.h"
 
 namespace plimsoll {
 namespace {
@@ -27,7 +28,8 @@ constexpr int64_t kMaxWidth = 65536;
 constexpr int64_t kMaxIds = std::numeric_limits<int32_t>::max();
 
 const char* TypeName(const LayerKind& kind) {
-  constexpr const char* kNames[] = {"Embedding", "LSTM", "Pooling", "Dense", "Dropout"};  // as the variant lists them
+  constexpr const char* kNames[] = {"Embedding", "LSTM",  "GRU",    "SimpleRNN",
+                                    "Pooling",   "Dense", "Dropout"};  // as the variant lists them
   static_assert(std::variant_size_v<LayerKind> == std::size(kNames));
   return kNames[kind.index()];
 }
@@ -54,7 +56,8 @@ class SpecBuilder {
   Status NameLayers();
   Status CheckEnds() const;
   Status Add(const EmbeddingOptions& asked);
-  Status Add(const LSTMOptions& asked);
+  template <RecurrentOptions Options>
+  Status Add(const Options& asked);
   Status Add(const PoolingOptions& asked);
   Status Add(const DenseOptions& asked);
   Status Add(const DropoutOptions& asked);
@@ -185,14 +188,17 @@ Status SpecBuilder::Add(const EmbeddingOptions& asked) {
   return Status::Ok();
 }
 
-Status SpecBuilder::Add(const LSTMOptions& asked) {
+template <RecurrentOptions Options>
+Status SpecBuilder::Add(const Options& asked) {
   PLIMSOLL_RETURN_IF_ERROR(CheckWidth("units", asked.units));
   if (!per_step_)
-    return Refuse(fmt::format("an LSTM needs one row a step, but {} gives one row a sample", Called(pooled_by_)),
+    return Refuse(fmt::format("a recurrent layer needs one row a step, but {} gives one row a sample", Called(pooled_by_)),
                   UndoPooling());
   const bool sequences = asked.return_sequences.value_or(shape_.target_per_step || AnyLaterLayerReadsSteps());
   const std::string& name = names_[at_];
-  Append(name, LSTMOptions{.units = asked.units, .return_sequences = sequences}, asked.units);
+  Options resolved = asked;
+  resolved.return_sequences = sequences;
+  Append(name, resolved, asked.units);
   if (sequences) return Status::Ok();
 
   const std::string last_name = name + "_last";
@@ -274,9 +280,9 @@ Status SpecBuilder::CheckRows() const {
   if (!per_step_)
     return Status::Usage(fmt::format("{} gives one row a sample, but the data have one target a step", Called(pooled_by_)),
                          UndoPooling());
-  // The last LSTM can only have stayed per step because the job says so.
+  // The last recurrent layer can only have stayed per step because the job says so.
   for (size_t layer = layer_count_; layer-- > 0;)
-    if (std::holds_alternative<LSTMOptions>(job_.layers[layer].kind))
+    if (IsRecurrent(job_.layers[layer].kind))
       return Status::Usage(
           fmt::format("{} has return_sequences = true and gives one row a step, but the data have one target a sample",
                       Called(layer)),
@@ -287,9 +293,8 @@ Status SpecBuilder::CheckRows() const {
 
 bool SpecBuilder::AnyLaterLayerReadsSteps() const {
   return std::any_of(
-      job_.layers.begin() + static_cast<std::ptrdiff_t>(at_) + 1, job_.layers.end(), [](const LayerOptions& layer) {
-        return std::holds_alternative<LSTMOptions>(layer.kind) || std::holds_alternative<PoolingOptions>(layer.kind);
-      });
+      job_.layers.begin() + static_cast<std::ptrdiff_t>(at_) + 1, job_.layers.end(),
+      [](const LayerOptions& layer) { return IsRecurrent(layer.kind) || std::holds_alternative<PoolingOptions>(layer.kind); });
 }
 
 void SpecBuilder::Append(std::string name, const LayerKind& kind, int64_t width) {
@@ -314,19 +319,37 @@ std::string SpecBuilder::UndoPooling() const {
 
 Result<Spec> MakeSpec(const Job& job, const SampleShape& shape) { return SpecBuilder(job, shape).Build(); }
 
+std::vector<TensorShape> CanonicalTensors(const Node& node) {
+  std::vector<TensorShape> tensors;
+  const auto add = [&](const char* name, std::vector<int64_t> shape) {
+    tensors.push_back({node.name + "." + name, std::move(shape)});
+  };
+  const auto add_recurrent = [&](int64_t gates, bool use_bias, bool two_biases) {
+    add("weight_ih", {gates * node.width, node.in_width});
+    add("weight_hh", {gates * node.width, node.width});
+    if (!use_bias) return;
+    add(two_biases ? "bias_ih" : "bias", {gates * node.width});
+    if (two_biases) add("bias_hh", {gates * node.width});
+  };
+  if (const auto* embedding = std::get_if<EmbeddingOptions>(&node.kind)) {
+    add("weight", {embedding->input_dim, node.width});
+  } else if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
+    add_recurrent(4, lstm->use_bias, false);
+  } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
+    add_recurrent(3, gru->use_bias, gru->reset_after);
+  } else if (const auto* rnn = std::get_if<SimpleRNNOptions>(&node.kind)) {
+    add_recurrent(1, rnn->use_bias, false);
+  } else if (std::holds_alternative<DenseOptions>(node.kind)) {
+    add("weight", {node.width, node.in_width});
+    add("bias", {node.width});
+  }
+  return tensors;
+}
+
 std::vector<TensorShape> CanonicalTensors(const Spec& spec) {
   std::vector<TensorShape> tensors;
   for (const Node& node : spec.nodes) {
-    if (std::holds_alternative<EmbeddingOptions>(node.kind)) {
-      tensors.push_back({node.name + ".weight", {std::get<EmbeddingOptions>(node.kind).input_dim, node.width}});
-    } else if (std::holds_alternative<LSTMOptions>(node.kind)) {
-      tensors.push_back({node.name + ".weight_ih", {4 * node.width, node.in_width}});
-      tensors.push_back({node.name + ".weight_hh", {4 * node.width, node.width}});
-      tensors.push_back({node.name + ".bias", {4 * node.width}});
-    } else if (std::holds_alternative<DenseOptions>(node.kind)) {
-      tensors.push_back({node.name + ".weight", {node.width, node.in_width}});
-      tensors.push_back({node.name + ".bias", {node.width}});
-    }
+    for (TensorShape& tensor : CanonicalTensors(node)) tensors.push_back(std::move(tensor));
   }
   return tensors;
 }

@@ -5,6 +5,9 @@
 // Canonical tensors of a node (files, reference and tests know weights by these):
 //   Embedding  NAME.weight [input_dim, output_dim]
 //   LSTM       NAME.weight_ih [4 units, inputs], NAME.weight_hh [4 units, units], NAME.bias [4 units]; row blocks i, f, g, o
+//   GRU        the same with 3 units, row blocks z, r, n; with reset_after NAME.bias_ih and NAME.bias_hh instead of one bias
+//   SimpleRNN  the same with 1 units
+//   (without use_bias: no bias)
 //   Dense      NAME.weight [units, inputs], NAME.bias [units]
 #pragma once
 
@@ -48,7 +51,8 @@ struct TensorShape {
   std::string name;
   std::vector<int64_t> shape;
 };
-// The canonical tensors of the model in node order.
+// The canonical tensors of a node, and of the model in node order.
+std::vector<TensorShape> CanonicalTensors(const Node& node);
 std::vector<TensorShape> CanonicalTensors(const Spec& spec);
 
 }  // namespace plimsoll

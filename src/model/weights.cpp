@@ -1,5 +1,6 @@
 #include "model/weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -8,30 +9,34 @@
 namespace plimsoll {
 namespace {
 
-double Dot(const float* a, const float* b, int64_t count) {  // count: a multiple of four
+double Dot(const float* a, const float* b, int64_t count) {
   double sums[4] = {};
   for (int64_t i = 0; i < count; i += 4) {
-    for (int64_t k = 0; k < 4; ++k) sums[k] += static_cast<double>(a[i + k]) * static_cast<double>(b[i + k]);
+    for (int64_t k = 0; k < std::min<int64_t>(4, count - i); ++k)
+      sums[k] += static_cast<double>(a[i + k]) * static_cast<double>(b[i + k]);
   }
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Orthonormal rows, as Keras makes a recurrent kernel of [units, 4 units]: row u of it are the weights from unit u to all
-// gates, which is column u of our canonical [4 units, units]. Gram-Schmidt on random rows; they are a quarter of what the space
-// holds, so one pass is exact to rounding. work: [units][4 units].
+// Orthonormal rows, as Keras makes a recurrent kernel of [units, gates * units]: row u of it are the weights from unit u to all
+// gates, which is column u of our canonical [gates * units, units]. Gram-Schmidt on random rows. Where they are a part of what
+// the space holds, one pass is exact to rounding; where they fill it (one gate), little of the last rows is left behind the
+// first pass, and a second one mends what it rounded. work: [units][gates * units].
 void MakeOrthogonal(float* packed, float* work, const WeightTensor& tensor, uint64_t seed, uint64_t number) {
   const int64_t units = tensor.columns, gates = tensor.rows;
   RandomSequence random(seed, number);
   for (int64_t unit = 0; unit < units; ++unit) {
     float* row = work + unit * gates;
     for (int64_t gate = 0; gate < gates; ++gate) row[gate] = random.Normal();
-    for (int64_t other = 0; other < unit; ++other) {
-      const float* before = work + other * gates;
-      const auto product = static_cast<float>(Dot(row, before, gates));
-      for (int64_t gate = 0; gate < gates; ++gate) row[gate] -= product * before[gate];
+    for (int pass = 0; pass < (gates == units ? 2 : 1); ++pass) {
+      for (int64_t other = 0; other < unit; ++other) {
+        const float* before = work + other * gates;
+        const auto product = static_cast<float>(Dot(row, before, gates));
+        for (int64_t gate = 0; gate < gates; ++gate) row[gate] -= product * before[gate];
+      }
+      const auto scale = static_cast<float>(1.0 / std::sqrt(Dot(row, row, gates)));
+      for (int64_t gate = 0; gate < gates; ++gate) row[gate] *= scale;
     }
-    const auto scale = static_cast<float>(1.0 / std::sqrt(Dot(row, row, gates)));
-    for (int64_t gate = 0; gate < gates; ++gate) row[gate] *= scale;
     for (int64_t gate = 0; gate < gates; ++gate) packed[tensor.Place(gate, unit)] = row[gate];
   }
 }

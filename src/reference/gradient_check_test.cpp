@@ -73,6 +73,22 @@ INSTANTIATE_TEST_SUITE_P(
         GradientCase{"LstmOnLstm", kFeaturesToClass, {LstmOf(4), LstmOf(3), Head()}},
         GradientCase{"LstmOnDenseOnLstm", kFeaturesToValues, {LstmOf(4), DenseOf(5, Activation::Tanh), LstmOf(3), Head()}},
         GradientCase{"LstmOnLstmEveryStep", kIdsToClasses, {kEmbedding, LstmOf(4), LstmOf(3), Head()}},
+        GradientCase{"LstmWithoutBias", kFeaturesToClass, {LSTMOptions{.units = 4, .use_bias = false}, Head()}},
+        GradientCase{"GruLastState", kFeaturesToClass, {GruOf(4, true), Head()}},
+        GradientCase{"GruOneInputOneUnit", kNumberToNumber, {GruOf(1, true), Head()}},
+        GradientCase{"GruEveryStep", kIdsToClasses, {kEmbedding, GruOf(4, true), Head()}},
+        GradientCase{"GruOnGru", kFeaturesToClass, {GruOf(4, true), GruOf(3, true), Head()}},
+        GradientCase{"GruWithoutBias", kFeaturesToValueSeries, {GruOf(4, true, false), Head()}},
+        GradientCase{"GruBeforeLastState", kFeaturesToClass, {GruOf(4, false), Head()}},
+        GradientCase{"GruBeforeOneInputOneUnit", kNumberToNumber, {GruOf(1, false), Head()}},
+        GradientCase{"GruBeforeEveryStep", kIdsToClasses, {kEmbedding, GruOf(4, false), Head()}},
+        GradientCase{"GruBeforeOnGruBefore", kFeaturesToClass, {GruOf(4, false), GruOf(3, false), Head()}},
+        GradientCase{"GruBeforeWithoutBias", kFeaturesToValueSeries, {GruOf(4, false, false), Head()}},
+        GradientCase{"RnnLastState", kFeaturesToClass, {RnnOf(4), Head()}},
+        GradientCase{"RnnEveryStep", kIdsToClasses, {kEmbedding, RnnOf(4), Head()}},
+        GradientCase{"RnnOnRnn", kFeaturesToClass, {RnnOf(4), RnnOf(3), Head()}},
+        GradientCase{"RnnWithoutBias", kFeaturesToValueSeries, {RnnOf(4, false), Head()}},
+        GradientCase{"EveryCell", kIdsToClasses, {kEmbedding, RnnOf(3), LstmOf(4), GruOf(3, false), GruOf(5, true), Head()}},
         GradientCase{"Embedding", kIdsToClass, {kEmbedding, LstmOf(4), Head(Activation::Softmax)}},
         GradientCase{"EmbeddingWithoutLstm", kIdsToClass, {kEmbedding, kMean, Head()}},
         GradientCase{"PoolingLast", kFeaturesToClass, {LstmOf(4), kLast, Head()}},
@@ -198,6 +214,38 @@ TEST(GradientCheck, BackwardWithoutTheRecurrentTermIsRefused) {
     const GradientReport report = CheckGradients(spec, weights, batch, {}, gradients);
     EXPECT_EQ(report.failed, broken ? 3 : 0) << GradientReportText(report);  // the LSTM's three tensors
     EXPECT_EQ(report.passed, broken ? 2 : 5) << GradientReportText(report);
+  }
+}
+
+// The same of the GRU, whose State has two ways on: a product, and z.
+TEST(GradientCheck, AGruWithAWrongTermIsRefused) {
+  for (const bool reset_after : {true, false}) {
+    const Spec spec = SpecOf({GruOf(4, reset_after), Head()}, kFeaturesToValueSeries);
+    const auto weights = RandomWeights(spec, /*seed=*/9);
+    const auto batch = RandomBatch(spec, {5, 3}, /*seed=*/9);
+    const auto claimed = ReferenceStep(spec, weights, batch, {}).gradients;
+    EXPECT_EQ(CheckGradients(spec, weights, batch, {}, claimed).failed, 0);
+
+    // The other kind of GRU has the same tensors but for the second bias.
+    const Spec other = SpecOf({GruOf(4, !reset_after), Head()}, kFeaturesToValueSeries);
+    auto other_weights = weights;
+    if (reset_after) {
+      other_weights.erase(other_weights.begin() + 3);
+      other_weights[2].name = "gru.bias";
+    } else {
+      other_weights.insert(other_weights.begin() + 3, other_weights[2]);
+      other_weights[2].name = "gru.bias_ih";
+      other_weights[3].name = "gru.bias_hh";
+    }
+    const auto of_other = ReferenceStep(other, other_weights, batch, {}).gradients;
+    auto wrong = claimed;
+    wrong[1].values = of_other[1].values;
+    EXPECT_EQ(CheckGradients(spec, weights, batch, {}, wrong).failed, 1) << "the reset on the other side of the product";
+
+    wrong = claimed;  // z and r swapped
+    const auto block = static_cast<std::ptrdiff_t>(wrong[0].values.size() / 3);
+    std::swap_ranges(wrong[0].values.begin(), wrong[0].values.begin() + block, wrong[0].values.begin() + block);
+    EXPECT_EQ(CheckGradients(spec, weights, batch, {}, wrong).failed, 1);
   }
 }
 

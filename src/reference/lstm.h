@@ -3,7 +3,7 @@
 //   i, f, o = sigmoid(a); g = tanh(a)
 //   c_t = f c_(t-1) + i g
 //   h_t = o tanh(c_t)
-//   Letters: T steps, D inputs, H units.  in: [T, D], out: [T, H], W_ih: [4H, D], W_hh: [4H, H], b: [4H].
+//   Letters: T steps, D inputs, H units.  in: [T, D], out: [T, H], W_ih: [4H, D], W_hh: [4H, H], b: [4H], or empty: none.
 #pragma once
 
 #include <cmath>
@@ -34,7 +34,7 @@ void LstmForward(Rows<T>& out, LstmTape<T>& tape, const Rows<T>& in, const std::
     const T* c_before = t == 0 ? zeros.data() : tape.cells.row(t - 1);
     T* gates = tape.gates.row(t);
     for (int64_t j = 0; j < 4 * H; ++j) {
-      T sum = bias[j];
+      T sum = bias.empty() ? T(0) : bias[j];
       for (int64_t d = 0; d < D; ++d) sum += weight_ih[j * D + d] * x[d];
       for (int64_t k = 0; k < H; ++k) sum += weight_hh[j * H + k] * h_before[k];
       const bool is_g = j / H == 2;
@@ -49,7 +49,7 @@ void LstmForward(Rows<T>& out, LstmTape<T>& tape, const Rows<T>& in, const std::
   }
 }
 
-// Adds to d_in and to the three weight gradients.
+// Adds to d_in and to the weight gradients; that of a bias that is empty stays so.
 template <typename T>
 void LstmBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_weight_hh, std::vector<T>& d_bias,
                   const Rows<T>& d_out, const Rows<T>& in, const Rows<T>& out, const LstmTape<T>& tape,
@@ -77,7 +77,7 @@ void LstmBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_
     }
     for (int64_t k = 0; k < H; ++k) d_h_next[k] = T(0);
     for (int64_t j = 0; j < 4 * H; ++j) {
-      d_bias[j] += d_a[j];
+      if (!d_bias.empty()) d_bias[j] += d_a[j];
       for (int64_t d = 0; d < D; ++d) {
         d_weight_ih[j * D + d] += d_a[j] * x[d];
         d_in.row(t)[d] += d_a[j] * weight_ih[j * D + d];

@@ -17,6 +17,10 @@
 namespace plimsoll {
 
 inline LayerKind LstmOf(int64_t units) { return LSTMOptions{.units = units, .return_sequences = std::nullopt}; }
+inline LayerKind GruOf(int64_t units, bool reset_after, bool use_bias = true) {
+  return GRUOptions{.units = units, .use_bias = use_bias, .reset_after = reset_after};
+}
+inline LayerKind RnnOf(int64_t units, bool use_bias = true) { return SimpleRNNOptions{.units = units, .use_bias = use_bias}; }
 inline LayerKind DenseOf(int64_t units, Activation activation) {
   return DenseOptions{.units = units, .activation = activation};
 }

@@ -9,9 +9,11 @@
 #include "reference/dense.h"
 #include "reference/dropout.h"
 #include "reference/embedding.h"
+#include "reference/gru.h"
 #include "reference/loss.h"
 #include "reference/lstm.h"
 #include "reference/pooling.h"
+#include "reference/rnn.h"
 #include "reference/rows.h"
 
 namespace plimsoll {
@@ -22,21 +24,15 @@ using namespace reference;
 template <typename T>
 using Tensors = std::vector<ReferenceTensor<T>>;
 
-size_t TensorCount(const LayerKind& kind) {
-  if (std::holds_alternative<EmbeddingOptions>(kind)) return 1;
-  if (std::holds_alternative<LSTMOptions>(kind)) return 3;
-  if (std::holds_alternative<DenseOptions>(kind)) return 2;
-  return 0;
-}
-
-// Where the tensors of each node begin in canonical order.
+// Where the tensors of each node begin in canonical order, and where the last ones end.
 std::vector<size_t> FirstTensors(const Spec& spec) {
   std::vector<size_t> first;
   size_t next = 0;
   for (const Node& node : spec.nodes) {
     first.push_back(next);
-    next += TensorCount(node.kind);
+    next += CanonicalTensors(node).size();
   }
+  first.push_back(next);
   return first;
 }
 
@@ -103,7 +99,11 @@ class SamplePass {
     PLIMSOLL_CHECK(node.inputs.size() == 1, "every layer so far has one input");
     return node.inputs[0] == kModelInput ? features_ : outputs_[static_cast<size_t>(node.inputs[0])];
   }
-  const std::vector<T>& Weight(size_t node, size_t which) const { return weights_[first_tensors_[node] + which].values; }
+  // A bias that a layer does not have is empty.
+  bool Has(size_t node, size_t which) const { return first_tensors_[node] + which < first_tensors_[node + 1]; }
+  const std::vector<T>& Weight(size_t node, size_t which) const {
+    return Has(node, which) ? weights_[first_tensors_[node] + which].values : none_;
+  }
   DropoutPlace PlaceOf(size_t node) const {
     return {.seed = dropout_.seed,
             .update = dropout_.update,
@@ -117,15 +117,18 @@ class SamplePass {
   const ReferenceSample<T>& sample_;
   const ReferenceDropout& dropout_;
   const std::vector<size_t> first_tensors_;
-  Rows<T> features_;                // the model's input where it is not ids
-  std::vector<Rows<T>> outputs_;    // a node each
-  std::vector<LstmTape<T>> tapes_;  // a node each; empty for all but LSTM
+  Rows<T> features_;                     // the model's input where it is not ids
+  std::vector<Rows<T>> outputs_;         // a node each
+  std::vector<LstmTape<T>> lstm_tapes_;  // a node each; empty for all but LSTM
+  std::vector<GruTape<T>> gru_tapes_;    // the same of GRU
+  const std::vector<T> none_;
   Rows<T> d_last_;
 };
 
 template <typename T>
 void SamplePass<T>::Forward() {
-  tapes_.resize(spec_.nodes.size());
+  lstm_tapes_.resize(spec_.nodes.size());
+  gru_tapes_.resize(spec_.nodes.size());
   for (size_t n = 0; n < spec_.nodes.size(); ++n) {
     const Node& node = spec_.nodes[n];
     const Rows<T>& in = InputOf(node);
@@ -133,7 +136,11 @@ void SamplePass<T>::Forward() {
     if (std::holds_alternative<EmbeddingOptions>(node.kind)) {
       EmbeddingForward(out, sample_.ids, Weight(n, 0));
     } else if (std::holds_alternative<LSTMOptions>(node.kind)) {
-      LstmForward(out, tapes_[n], in, Weight(n, 0), Weight(n, 1), Weight(n, 2));
+      LstmForward(out, lstm_tapes_[n], in, Weight(n, 0), Weight(n, 1), Weight(n, 2));
+    } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
+      GruForward(out, gru_tapes_[n], in, Weight(n, 0), Weight(n, 1), Weight(n, 2), Weight(n, 3), gru->reset_after);
+    } else if (std::holds_alternative<SimpleRNNOptions>(node.kind)) {
+      RnnForward(out, in, Weight(n, 0), Weight(n, 1), Weight(n, 2));
     } else if (const auto* pooling = std::get_if<PoolingOptions>(&node.kind)) {
       PoolingForward(out, in, pooling->mode);
     } else if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {
@@ -172,11 +179,19 @@ void SamplePass<T>::Backward(Tensors<T>& gradients) {
     const Rows<T>& d_out = d_outputs[n];
     Rows<T> d_features(features_.count, features_.width);  // nobody wants it; layers write it all the same
     Rows<T>& d_in = node.inputs[0] == kModelInput ? d_features : d_outputs[static_cast<size_t>(node.inputs[0])];
-    auto gradient = [&](size_t which) -> std::vector<T>& { return gradients[first_tensors_[n] + which].values; };
+    std::vector<T> none;
+    auto gradient = [&](size_t which) -> std::vector<T>& {
+      return Has(n, which) ? gradients[first_tensors_[n] + which].values : none;
+    };
     if (std::holds_alternative<EmbeddingOptions>(node.kind)) {
       EmbeddingBackward(gradient(0), d_out, sample_.ids);
     } else if (std::holds_alternative<LSTMOptions>(node.kind)) {
-      LstmBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, tapes_[n], Weight(n, 0), Weight(n, 1));
+      LstmBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, lstm_tapes_[n], Weight(n, 0), Weight(n, 1));
+    } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
+      GruBackward(d_in, gradient(0), gradient(1), gradient(2), gradient(3), d_out, in, out, gru_tapes_[n], Weight(n, 0),
+                  Weight(n, 1), gru->reset_after);
+    } else if (std::holds_alternative<SimpleRNNOptions>(node.kind)) {
+      RnnBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, Weight(n, 0), Weight(n, 1));
     } else if (const auto* pooling = std::get_if<PoolingOptions>(&node.kind)) {
       PoolingBackward(d_in, d_out, in, pooling->mode);
     } else if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {

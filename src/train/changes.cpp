@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "kernels/block_rows.h"
+#include "model/layer_kinds.h"
 
 namespace plimsoll {
 namespace {
@@ -31,9 +32,14 @@ void AddLayerChanges(const Job& job, std::vector<Candidate>& candidates) {
       change(candidate.job.layers[i].kind);
       candidates.push_back(std::move(candidate));
     };
-    if (const auto* lstm = std::get_if<LSTMOptions>(&job.layers[i].kind)) {
-      halve("units", lstm->units, [](LayerKind& kind) { std::get<LSTMOptions>(kind).units /= 2; });
-    } else if (const auto* embedding = std::get_if<EmbeddingOptions>(&job.layers[i].kind)) {
+    std::visit(
+        [&]<typename Options>(const Options& options) {
+          if constexpr (RecurrentOptions<Options>) {
+            halve("units", options.units, [](LayerKind& kind) { std::get<Options>(kind).units /= 2; });
+          }
+        },
+        job.layers[i].kind);
+    if (const auto* embedding = std::get_if<EmbeddingOptions>(&job.layers[i].kind)) {
       halve("output_dim", embedding->output_dim, [](LayerKind& kind) { std::get<EmbeddingOptions>(kind).output_dim /= 2; });
     } else if (const auto* dense = std::get_if<DenseOptions>(&job.layers[i].kind)) {
       halve("units", dense->units, [](LayerKind& kind) { std::get<DenseOptions>(kind).units /= 2; });

@@ -39,7 +39,7 @@ Status WriteModel(const std::string& folder, const Setup& setup, const Engine& e
   char* buffer = engine.memory.owner(NetworkOwner::Files).Bytes(WriteBuffer);
   PLIMSOLL_RETURN_IF_ERROR(
       WriteSafetensors(folder + kWeightsFile, tensors,
-                       {{"format", "plimsoll"}, {"lstm_gates", "i,f,g,o"}, {"lstm_blocks", "rows"}, {"two_biases", "false"}},
+                       {{"format", "plimsoll"}, {"lstm_gates", "i,f,g,o"}, {"gru_gates", "z,r,n"}, {"gate_blocks", "rows"}},
                        {reinterpret_cast<std::byte*>(buffer), static_cast<size_t>(kWriteBufferBytes)},
                        [&](size_t tensor, int64_t first, int64_t count, float* out) {
                          const WeightPlace& place = places[tensor];

@@ -46,10 +46,12 @@ Job RaggedJob() {
   Job job;
   job.task = Task::Regress;
   job.data.train = "generate:adding?steps=50&samples=300&min_steps=2";
-  LSTMOptions first, second;
-  first.units = 19;
-  second.units = 33;
-  job.layers = {{"", first}, {"", DropoutOptions{.rate = 0.2}}, {"", second}, {"", DenseOptions{}}};
+  job.layers = {{"", LSTMOptions{.units = 19}},
+                {"", DropoutOptions{.rate = 0.2}},
+                {"", GRUOptions{.units = 33}},
+                {"", SimpleRNNOptions{.units = 40}},
+                {"", GRUOptions{.units = 12, .reset_after = false}},
+                {"", DenseOptions{}}};
   job.train.batch_size = 70;
   job.train.max_steps = 20;
   job.train.epochs = 100;

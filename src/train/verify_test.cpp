@@ -30,20 +30,36 @@ Job MakeJob(Task task, std::string source, std::vector<LayerKind> layers, int64_
   return job;
 }
 
-LSTMOptions Units(int64_t units) {
-  LSTMOptions options;
-  options.units = units;
-  return options;
+LSTMOptions Units(int64_t units) { return LSTMOptions{.units = units}; }
+
+enum class Kind { Lstm, Gru, GruBefore, Rnn };
+LayerKind LayerOf(Kind kind, int64_t units, bool use_bias = true) {
+  switch (kind) {
+    case Kind::Lstm:
+      return LSTMOptions{.units = units, .use_bias = use_bias};
+    case Kind::Gru:
+      return GRUOptions{.units = units, .use_bias = use_bias};
+    case Kind::GruBefore:
+      return GRUOptions{.units = units, .use_bias = use_bias, .reset_after = false};
+    case Kind::Rnn:
+      return SimpleRNNOptions{.units = units, .use_bias = use_bias};
+  }
+  return {};
 }
 
-class Grid : public testing::TestWithParam<int64_t> {};
+class Grid : public testing::TestWithParam<std::tuple<Kind, int64_t>> {
+ protected:
+  LayerKind Tested() const { return LayerOf(std::get<0>(GetParam()), std::get<1>(GetParam())); }
+  std::string What(int64_t rows) const {
+    return fmt::format("cell {}, {} units, {} rows", static_cast<int>(std::get<0>(GetParam())), std::get<1>(GetParam()), rows);
+  }
+};
 
 // One feature, a target at every step: no gradient of the input, the head runs in slices of blocks.
 TEST_P(Grid, FeaturesWithATargetAtEveryStepAgreeWithDouble) {
   for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 31, 32, 64, 65}) {
     const std::string source = fmt::format("generate:sine?steps=20&samples={}&min_steps=1", rows);
-    ExpectVerified(MakeJob(Task::Regress, source, {Units(GetParam()), DenseOptions{}}, rows),
-                   fmt::format("{} units, {} rows", GetParam(), rows));
+    ExpectVerified(MakeJob(Task::Regress, source, {Tested(), DenseOptions{}}, rows), What(rows));
   }
 }
 
@@ -51,14 +67,25 @@ TEST_P(Grid, FeaturesWithATargetAtEveryStepAgreeWithDouble) {
 TEST_P(Grid, StackedLayersOverIdsAgreeWithDouble) {
   for (const int64_t rows : {1, 7, 33, 65}) {
     const std::string source = fmt::format("generate:parity?steps=20&samples={}&min_steps=1&per_step=false", rows);
-    ExpectVerified(
-        MakeJob(Task::Classify, source,
-                {EmbeddingOptions{.input_dim = 2, .output_dim = 5}, Units(GetParam()), Units(9), DenseOptions{}}, rows),
-        fmt::format("{} units, {} rows", GetParam(), rows));
+    ExpectVerified(MakeJob(Task::Classify, source,
+                           {EmbeddingOptions{.input_dim = 2, .output_dim = 5}, Tested(), LayerOf(std::get<0>(GetParam()), 9),
+                            DenseOptions{}},
+                           rows),
+                   What(rows));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Units, Grid, testing::Values(1, 3, 8, 17, 64, 100, 128, 256));
+INSTANTIATE_TEST_SUITE_P(Cells, Grid,
+                         testing::Combine(testing::Values(Kind::Lstm, Kind::Gru, Kind::GruBefore, Kind::Rnn),
+                                          testing::Values(1, 3, 8, 17, 64, 100, 128, 256)));
+
+TEST(Verify, CellsWithoutABiasAgreeWithDouble) {
+  for (const Kind kind : {Kind::Lstm, Kind::Gru, Kind::GruBefore, Kind::Rnn}) {
+    ExpectVerified(MakeJob(Task::Regress, "generate:adding?steps=40&samples=70&min_steps=2",
+                           {LayerOf(kind, 19, false), LayerOf(kind, 40, false), DenseOptions{}}, 70),
+                   fmt::format("cell {}", static_cast<int>(kind)));
+  }
+}
 
 TEST(Verify, EveryPoolingActivationAndDropoutAgreesWithDouble) {
   for (const PoolingMode mode : {PoolingMode::Last, PoolingMode::Mean, PoolingMode::Max}) {

@@ -36,6 +36,7 @@ MOVEMENT_TOLERANCE = 1e-3
 OPTIMIZER_TOLERANCE = 1e-4  # the same for the cases of optimizers and schedules
 
 LSTM, HEAD = {"type": "LSTM", "units": 17}, {"type": "Dense", "units": 7}
+GRU, RNN = {"type": "GRU", "units": 17}, {"type": "SimpleRNN", "units": 17}
 VALUE = {"type": "Dense", "units": 1}
 EMBEDDING = {"type": "Embedding", "output_dim": 11}
 
@@ -65,6 +66,21 @@ CASES = [
     Case("equal_lengths", [LSTM, HEAD], features=5, ragged=False, longest=31),
     Case("every_length_one", [LSTM, HEAD], features=5, lengths=[1]),
     Case("one_row_a_batch", [EMBEDDING, LSTM, HEAD], vocabulary=23, samples=7, batch_size=1, longest=29),
+    Case("lstm_without_bias", [{**LSTM, "use_bias": False}, HEAD], features=5),
+    Case("gru", [EMBEDDING, GRU, HEAD], vocabulary=23),
+    Case("gru_two_layers_per_step", [GRU, {"type": "GRU", "units": 40}, HEAD], features=5, per_step=True),
+    Case("gru_without_bias", [{**GRU, "use_bias": False}, HEAD], features=5),
+    Case("rnn", [EMBEDDING, RNN, HEAD], vocabulary=23),
+    Case("rnn_two_layers_per_step", [RNN, {"type": "SimpleRNN", "units": 40}, HEAD], features=5, per_step=True),
+    Case("rnn_without_bias", [{**RNN, "use_bias": False}, HEAD], features=5),
+    Case("every_cell", [EMBEDDING, RNN, LSTM, GRU, HEAD], vocabulary=23),
+]
+# Against Keras alone: PyTorch has no such layer.
+KERAS_CASES = [
+    Case("gru_before", [EMBEDDING, {**GRU, "reset_after": False}, HEAD], vocabulary=23),
+    Case("gru_before_two_layers_per_step", [{**GRU, "reset_after": False}, {"type": "GRU", "units": 40, "reset_after": False}, HEAD],
+         features=5, per_step=True),
+    Case("gru_before_without_bias", [{**GRU, "reset_after": False, "use_bias": False}, HEAD], features=5),
 ]
 
 
@@ -95,7 +111,7 @@ OPTIMIZER_CASES = [
     optimizer_case("step", "sgd", lr_schedule="step", learning_rate=0.1, lr_decay_steps=3, lr_decay_rate=0.5),
     optimizer_case("exponential", "sgd", lr_schedule="exponential", learning_rate=0.1, lr_decay_steps=3, lr_decay_rate=0.5),
 ]
-CASE = {case.name: case for case in CASES + OPTIMIZER_CASES}
+CASE = {case.name: case for case in CASES + KERAS_CASES + OPTIMIZER_CASES}
 
 
 def differences(got, want, start, movement=MOVEMENT_TOLERANCE):
@@ -145,7 +161,7 @@ def load_and_save(peer, case):
 @functools.cache
 def keras_results():
     """One future a case, all asked for at the first use, so that Keras works while the other side is busy too."""
-    return {case.name: keras_process().submit(train_peer, peers.KerasPeer, case) for case in CASES + OPTIMIZER_CASES}
+    return {case.name: keras_process().submit(train_peer, peers.KerasPeer, case) for case in CASE.values()}
 
 
 def keras_result(name):
@@ -271,6 +287,19 @@ class Controls(unittest.TestCase):
         self.assert_reported(self.reported("features_last_state", swap), "loss", "outputs", "grad.lstm.weight_ih",
                              "grad.lstm.weight_hh", "grad.lstm.bias", "weights.lstm.bias")
 
+    def test_swapped_update_and_reset_blocks(self):
+        def swap(weights):
+            for tensor in ("gru.weight_ih", "gru.weight_hh", "gru.bias_ih", "gru.bias_hh"):
+                blocks = np.split(weights[tensor], 3)
+                weights[tensor] = np.concatenate([blocks[1], blocks[0], blocks[2]])
+        self.assert_reported(self.reported("gru", swap), "loss", "outputs", "grad.gru.weight_ih", "grad.gru.weight_hh",
+                             "grad.gru.bias_hh", "weights.gru.bias_ih")
+
+    def test_the_gru_with_its_reset_on_the_other_side(self):
+        names = ("loss", "outputs", "grad.gru.weight_hh")
+        got, want = keras_result("gru_without_bias"), keras_result("gru_before_without_bias")
+        self.assert_reported(" ".join(differences(got, want, peers.initial_weights(CASE["gru_without_bias"]))), *names)
+
     def test_missing_forget_bias(self):
         def remove(weights):
             weights["lstm.bias"][17:34] -= 1.0
@@ -344,7 +373,7 @@ class EngineTest(ParityTest):
     engine = None  # set by the main program
 
     def test_agrees_with_keras(self):
-        for case in CASES:
+        for case in CASES + KERAS_CASES:
             with self.subTest(case=case.name):
                 self.assert_same(self.engine.result(case.name), keras_result(case.name), case)
 

@@ -48,6 +48,9 @@ class Case:
     updates: int = 10
 
 
+GATES = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}
+
+
 @dataclass
 class Layer:
     name: str
@@ -57,15 +60,23 @@ class Layer:
     activation: str = "linear"
     mode: str = "last"           # Pooling
     return_sequences: bool = True
+    use_bias: bool = True
+    reset_after: bool = True     # GRU
+
+    def biases(self):
+        """Of a recurrent layer."""
+        if not self.use_bias:
+            return []
+        return ["bias_ih", "bias_hh"] if self.type == "GRU" and self.reset_after else ["bias"]
 
     def tensors(self):
         """Canonical names and shapes."""
         if self.type == "Embedding":
             return {f"{self.name}.weight": (self.inputs, self.units)}
-        if self.type == "LSTM":
-            return {f"{self.name}.weight_ih": (4 * self.units, self.inputs),
-                    f"{self.name}.weight_hh": (4 * self.units, self.units),
-                    f"{self.name}.bias": (4 * self.units,)}
+        if self.type in GATES:
+            rows = GATES[self.type] * self.units
+            return {f"{self.name}.weight_ih": (rows, self.inputs), f"{self.name}.weight_hh": (rows, self.units),
+                    **{f"{self.name}.{bias}": (rows,) for bias in self.biases()}}
         if self.type == "Dense":
             return {f"{self.name}.weight": (self.units, self.inputs), f"{self.name}.bias": (self.units,)}
         return {}
@@ -81,10 +92,11 @@ def resolve(case):
         seen = counts[base] = counts.get(base, -1) + 1
         name = options.get("name") or (base if seen == 0 else f"{base}_{seen}")
         following = case.layers[number + 1]["type"] if number + 1 < len(case.layers) else ""
-        needed = case.per_step or following in ("LSTM", "Pooling")
+        needed = case.per_step or following in (*GATES, "Pooling")
         units = {"Embedding": options.get("output_dim"), "Pooling": width}.get(kind, options.get("units"))
         layers.append(Layer(name, kind, width, units, options.get("activation", "linear"), options.get("mode", "last"),
-                            options.get("return_sequences", needed)))
+                            options.get("return_sequences", needed), options.get("use_bias", True),
+                            options.get("reset_after", True)))
         width = units
     return layers
 
@@ -173,8 +185,10 @@ class KerasPeer:
             if layer.type == "Embedding":
                 made = keras.layers.Embedding(layer.inputs, layer.units)
                 made.build((None, None))
-            elif layer.type == "LSTM":
-                made = keras.layers.LSTM(layer.units, return_sequences=layer.return_sequences)
+            elif layer.type in GATES:
+                own = {"reset_after": layer.reset_after} if layer.type == "GRU" else {}
+                made = getattr(keras.layers, layer.type)(layer.units, return_sequences=layer.return_sequences,
+                                                         use_bias=layer.use_bias, **own)
                 made.build((None, None, layer.inputs))
             elif layer.type == "Dense":
                 made = keras.layers.Dense(layer.units, activation=layer.activation)
@@ -182,35 +196,47 @@ class KerasPeer:
             else:
                 continue
             self.built[layer.name] = made
-        self.variables = {}  # canonical name -> (variable, transposed); Keras keeps column blocks, canonical are rows
-        for layer in self.layers:
+        self.variables = []  # (variable, canonical names, transposed): Keras keeps column blocks, canonical are rows. Gates
+        for layer in self.layers:  # have the same order. Two names: the canonical tensors are the variable's rows
+            built, name = self.built.get(layer.name), layer.name
             if layer.type == "Embedding":
-                self.variables[f"{layer.name}.weight"] = (self.built[layer.name].embeddings, False)
-            elif layer.type == "LSTM":
-                cell = self.built[layer.name].cell
-                self.variables[f"{layer.name}.weight_ih"] = (cell.kernel, True)            # both orders are i, f, g, o
-                self.variables[f"{layer.name}.weight_hh"] = (cell.recurrent_kernel, True)
-                self.variables[f"{layer.name}.bias"] = (cell.bias, False)
+                self.variables.append((built.embeddings, [f"{name}.weight"], False))
+            elif layer.type in GATES:
+                self.variables.append((built.cell.kernel, [f"{name}.weight_ih"], True))
+                self.variables.append((built.cell.recurrent_kernel, [f"{name}.weight_hh"], True))
+                if layer.use_bias:
+                    self.variables.append((built.cell.bias, [f"{name}.{bias}" for bias in layer.biases()], False))
             elif layer.type == "Dense":
-                self.variables[f"{layer.name}.weight"] = (self.built[layer.name].kernel, True)
-                self.variables[f"{layer.name}.bias"] = (self.built[layer.name].bias, False)
+                self.variables.append((built.kernel, [f"{name}.weight"], True))
+                self.variables.append((built.bias, [f"{name}.bias"], False))
+        self.trained = [variable for variable, _, _ in self.variables]
 
     def load(self, weights):
-        assert weights.keys() == self.variables.keys(), (sorted(weights), sorted(self.variables))
-        for name, (variable, transposed) in self.variables.items():
-            variable.assign(weights[name].T if transposed else weights[name])
+        named = {name for _, names, _ in self.variables for name in names}
+        assert weights.keys() == named, (sorted(weights), sorted(named))
+        for variable, names, transposed in self.variables:
+            value = weights[names[0]] if len(names) == 1 else np.stack([weights[name] for name in names])
+            variable.assign(value.T if transposed else value)
         self.optimizer = keras_optimizer(self.keras.optimizers, self.case)
-        self.optimizer.build([variable for variable, _ in self.variables.values()])
+        self.optimizer.build(self.trained)
+
+    def named(self, values):
+        """Values of the variables, in their order, as canonical tensors."""
+        found = {}
+        for (_, names, transposed), value in zip(self.variables, values):
+            parts = [value] if len(names) == 1 else list(value)
+            found.update({name: canonical(part, transposed) for name, part in zip(names, parts)})
+        return found
 
     def save(self):
-        return {name: canonical(variable.numpy(), transposed) for name, (variable, transposed) in self.variables.items()}
+        return self.named([variable.numpy() for variable in self.trained])
 
     def outputs(self, x, lengths):
         ops = self.keras.ops
         mask = self.tf.sequence_mask(lengths, x.shape[1])
         values, per_step = x, True
         for layer in self.layers:
-            if layer.type == "LSTM":
+            if layer.type in GATES:
                 values = self.built[layer.name](values, mask=mask)
                 per_step = layer.return_sequences
             elif layer.type == "Pooling":
@@ -235,7 +261,7 @@ class KerasPeer:
                 loss = losses.SparseCategoricalCrossentropy(from_logits=True)(y, outputs)
             else:
                 loss = losses.MeanSquaredError()(y[:, None], outputs)
-        found = tape.gradient(loss, [variable.value for variable, _ in self.variables.values()])
+        found = tape.gradient(loss, [variable.value for variable in self.trained])
         return loss, outputs, [tf.convert_to_tensor(value) for value in found]  # the Embedding's comes as rows
 
     def forward_backward(self, x, y, lengths):
@@ -246,12 +272,10 @@ class KerasPeer:
             self.compiled = tf.function(self.traced, input_signature=[
                 tf.TensorSpec([None, *x.shape[1:]], x.dtype), tf.TensorSpec([None], y.dtype), tf.TensorSpec([None], tf.int64)])
         loss, outputs, self.gradients = self.compiled(x, y, lengths)
-        named = {name: canonical(value.numpy(), transposed)
-                 for (name, (_, transposed)), value in zip(self.variables.items(), self.gradients)}
-        return loss.numpy(), outputs.numpy(), named
+        return loss.numpy(), outputs.numpy(), self.named([value.numpy() for value in self.gradients])
 
     def update(self):
-        self.optimizer.apply_gradients(zip(self.gradients, [variable for variable, _ in self.variables.values()]))
+        self.optimizer.apply_gradients(zip(self.gradients, self.trained))
 
 
 def keras_schedule(schedules, rate, settings, updates):
@@ -289,17 +313,24 @@ class TorchPeer:
         self.torch, self.case = torch, case
         self.layers = resolve(case)
         self.modules, self.parameters = {}, {}
+        self.reset_first = set()  # tensors of a GRU: row blocks r, z, n here, z, r, n in canonical order
         for layer in self.layers:
             if layer.type == "Embedding":
                 made = torch.nn.Embedding(layer.inputs, layer.units)
                 self.parameters[f"{layer.name}.weight"] = made.weight
-            elif layer.type == "LSTM":
-                made = torch.nn.LSTM(layer.inputs, layer.units, batch_first=True)
-                made.bias_hh_l0.data.zero_()              # one bias as in Keras: the second stays zero and is not trained,
-                made.bias_hh_l0.requires_grad_(False)     # or the sum of the two would move twice as far
+            elif layer.type in GATES:
+                assert layer.reset_after, "PyTorch has no other GRU"
+                kind = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "SimpleRNN": torch.nn.RNN}[layer.type]
+                made = kind(layer.inputs, layer.units, batch_first=True, bias=layer.use_bias)
                 self.parameters[f"{layer.name}.weight_ih"] = made.weight_ih_l0
                 self.parameters[f"{layer.name}.weight_hh"] = made.weight_hh_l0
-                self.parameters[f"{layer.name}.bias"] = made.bias_ih_l0
+                for bias, parameter in zip(layer.biases(), (made.bias_ih_l0, made.bias_hh_l0) if layer.use_bias else ()):
+                    self.parameters[f"{layer.name}.{bias}"] = parameter
+                if layer.biases() == ["bias"]:
+                    made.bias_hh_l0.data.zero_()           # one bias as in Keras: the second stays zero and is not trained,
+                    made.bias_hh_l0.requires_grad_(False)  # or the sum of the two would move twice as far
+                if layer.type == "GRU":
+                    self.reset_first.update(name for name in self.parameters if name.startswith(f"{layer.name}."))
             elif layer.type == "Dense":
                 made = torch.nn.Linear(layer.inputs, layer.units)
                 self.parameters[f"{layer.name}.weight"] = made.weight
@@ -313,12 +344,19 @@ class TorchPeer:
         assert weights.keys() == self.parameters.keys(), (sorted(weights), sorted(self.parameters))
         with torch.no_grad():
             for name, parameter in self.parameters.items():
-                parameter.copy_(torch.from_numpy(np.array(weights[name])))
+                parameter.copy_(torch.from_numpy(self.reordered(name, np.array(weights[name]))))
         self.optimizer = torch.optim.Adam(self.parameters.values(), lr=LEARNING_RATE, betas=(BETA_1, BETA_2), eps=EPSILON)
         self.updates = 0
 
     def save(self):
-        return {name: parameter.detach().numpy().copy() for name, parameter in self.parameters.items()}
+        return {name: self.reordered(name, parameter.detach().numpy().copy()) for name, parameter in self.parameters.items()}
+
+    def reordered(self, name, value):
+        """Between PyTorch's order of gates and the canonical one; the same way there and back."""
+        if name not in self.reset_first:
+            return value
+        first, second, third = np.split(value, 3)
+        return np.concatenate([second, first, third])
 
     def outputs(self, x, lengths):
         torch = self.torch
@@ -330,7 +368,7 @@ class TorchPeer:
         for layer in self.layers:
             if layer.type == "Embedding":
                 values = self.modules[layer.name](values.long())
-            elif layer.type == "LSTM":
+            elif layer.type in GATES:
                 packed = torch.nn.utils.rnn.pack_padded_sequence(values, lengths, batch_first=True, enforce_sorted=False)
                 packed, _ = self.modules[layer.name](packed)
                 values, _ = torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
@@ -359,7 +397,8 @@ class TorchPeer:
         else:
             loss = torch.nn.functional.mse_loss(outputs[:, 0], torch.from_numpy(y))
         loss.backward()
-        return loss.item(), outputs.detach().numpy(), {name: p.grad.numpy().copy() for name, p in self.parameters.items()}
+        return loss.item(), outputs.detach().numpy(), {name: self.reordered(name, p.grad.numpy().copy())
+                                                                for name, p in self.parameters.items()}
 
     def update(self):
         # PyTorch adds epsilon after the second moment's bias was corrected, Keras before; this epsilon makes them equal.

@@ -37,7 +37,12 @@ def random_job(rng, spill=None):
     if kind in ("parity", "copy"):
         lines += ["[[model.layers]]", 'type = "Embedding"', f"output_dim = {rng.randrange(1, 40)}"]
     for _ in range(rng.choice([1, 1, 2, 3])):
-        lines += ["[[model.layers]]", 'type = "LSTM"', f"units = {rng.choice([1, 8, 17, 64, 100])}"]
+        cell = rng.choice(["LSTM", "LSTM", "GRU", "GRU", "SimpleRNN"])
+        lines += ["[[model.layers]]", f'type = "{cell}"', f"units = {rng.choice([1, 8, 17, 64, 100])}"]
+        if cell == "GRU" and rng.random() < 0.3:
+            lines += ["reset_after = false"]
+        if rng.random() < 0.1:
+            lines += ["use_bias = false"]
         if rng.random() < 0.3:
             lines += ["[[model.layers]]", 'type = "Dropout"', "rate = 0.2"]
     lines += ["[[model.layers]]", 'type = "Dense"', "[train]", f"batch_size = {rows}", "max_steps = 2", "epochs = 5", f"threads = {rng.choice([1, 2, 3])}"]

@@ -1,25 +1,28 @@
-// lstm: the LSTM layer. State h and c; Tape the gates of every row-step and State at each block's start, from which h and c
-//   come back by a pointwise scan (Replay), exactly.
+// recurrent: the LSTM, GRU and SimpleRNN layers. State h, and c of the LSTM; Tape what the cell made of its sums at every
+//   row-step and State at each block's start, from which h and c come back by a pointwise scan (Replay), exactly.
 #pragma once
 
-#include "kernels/lstm.h"
+#include "kernels/recurrent.h"
 #include "layers/layer.h"
 
 namespace plimsoll {
 
-class Lstm final : public Layer {
+class Recurrent final : public Layer {
  public:
   struct Config {
+    Cell cell = Cell::Lstm;
     int64_t inputs = 0;
     int64_t units = 0;
     int64_t input_stride = 0;
     bool input_gradient = false;  // false for a first layer fed with plain data
+    bool use_bias = true;
+    bool forget_one = true;  // Lstm: the forget gate's bias begins at 1
   };
-  explicit Lstm(const Config& config);
+  explicit Recurrent(const Config& config);
 
   std::string Describe() const override;
   int64_t width() const override { return shape_.units; }
-  void AddTiles(ProductSet& products) override { tiles_ = AddLstmTiles(products, shape_); }
+  void AddTiles(ProductSet& products) override { tiles_ = AddRecurrentTiles(products, shape_); }
   void Declare(NeedList& needs, bool training) const override;
   LayerWork Work() const override;
   std::vector<WeightTensor> Weights() const override;
@@ -33,10 +36,12 @@ class Lstm final : public Layer {
                 const RunContext& run) const override;
 
  private:
-  LstmWeights Split(float* weights) const;
-  LstmTransposed Transposed(const OwnerMemory& memory) const;
-  LstmShape shape_;
-  LstmTiles tiles_;
+  RecurrentWeights Split(float* weights) const;
+  RecurrentTransposed Transposed(const OwnerMemory& memory) const;
+  RecurrentShape shape_;
+  bool use_bias_;
+  bool forget_one_;
+  RecurrentTiles tiles_;
 };
 
 }  // namespace plimsoll

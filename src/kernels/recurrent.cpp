@@ -1,0 +1,380 @@
+// recurrent: the order of work of one layer in one Block. Threads own rows in forward and backward and run them through all
+//   steps of the block without meeting; for weight gradients they own panels. See recurrent.h for layouts.
+#include "kernels/recurrent.h"
+
+#include <cstring>
+
+#include "kernels/cells.h"
+#include "kernels/pointwise.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kFewRows = 8;  // fewer rows a thread: the projection is cut over row-steps instead of rows
+
+// One layer's block with its sizes at hand, for the functions below.
+struct Frame {
+  const BlockRows& block;
+  const RecurrentShape& shape;
+  const RecurrentTiles& tiles;
+  int64_t row_steps = block.row_steps();
+  int64_t stride = shape.stride();
+  int64_t panels = shape.panels();
+  int64_t columns = shape.columns();
+
+  // Row-step `at` of a panel of gates.
+  int64_t Gates(int64_t panel, int64_t at) const { return (panel * row_steps + at) * columns; }
+  int64_t Unit(int64_t panel) const { return panel * shape.panel_units(); }
+};
+
+// gates of row-steps [begin, begin + count) = start + x Wx.
+void Project(const Frame& frame, const ForwardBuffers& at, const float* weights, int64_t begin, int64_t count, int64_t panel) {
+  const RecurrentShape& shape = frame.shape;
+  const Columns fed = shape.of_input();
+  ForTiles(count, [&](int64_t row, int64_t n) {
+    float* out = at.gates + frame.Gates(panel, begin + row);
+    fill_rows(out, at.start + panel * frame.columns, n, frame.columns, frame.columns);
+    (*frame.tiles.set)[frame.tiles.project + static_cast<int>(n) - 1](
+        out + fed.begin, at.x + (begin + row) * shape.input_stride, weights + panel * shape.inputs * fed.count);
+  });
+}
+
+// What one operand of the State adds to its columns, for n rows from row-step `to` of a panel.
+void Recur(const Frame& frame, float* gates, const float* state, const float* weights, Columns fed, int first_tile,
+           int64_t panel, int64_t to, int64_t n) {
+  (*frame.tiles.set)[first_tile + static_cast<int>(n) - 1](gates + frame.Gates(panel, to) + fed.begin, state,
+                                                           weights + panel * frame.shape.units * fed.count);
+}
+
+// d (+)= delta x transposed weights, for `count` rows from row-step `begin`, all column tiles. Pairs of the reduction: panels.
+struct Reduction {
+  const float* transposed;
+  Columns fed;
+  const ColumnTiles& tiles;
+  const uint64_t* panel_bytes;
+  const uint64_t* rows_bytes;
+};
+void Back(const Frame& frame, float* d, int64_t d_stride, int64_t width, const float* delta, int64_t begin, int64_t count,
+          const Reduction& over) {
+  const int64_t column_tiles = (width + kPanelColumns - 1) / kPanelColumns;
+  const int64_t tile_floats = frame.panels * over.fed.count * kPanelColumns;
+  for (int64_t q = 0; q < column_tiles; ++q) {
+    const int first = over.tiles.at(q, column_tiles);
+    ForTiles(count, [&](int64_t row, int64_t n) {
+      (*frame.tiles.set)[first + static_cast<int>(n) - 1].Batch(
+          d + row * d_stride + q * kPanelColumns, delta + (begin + row) * frame.columns + over.fed.begin,
+          over.transposed + q * tile_floats, static_cast<uint64_t>(frame.panels), over.panel_bytes, over.rows_bytes);
+    });
+  }
+}
+
+// Bytes from the first panel to each.
+const uint64_t* FillOffsets(uint64_t* offsets, int64_t panels, int64_t panel_floats) {
+  for (int64_t panel = 0; panel < panels; ++panel) {
+    offsets[panel] = static_cast<uint64_t>(panel * panel_floats) * sizeof(float);
+  }
+  return offsets;
+}
+
+// The first pointwise part of a step, of n rows of a panel: all of it but for GruBefore, whose n waits for r h'.
+// unit: of the panel in the first of the rows.
+void CellForward(const Frame& frame, const ForwardBuffers& at, float* gates, float* h, const float* h_before, int64_t unit,
+                 int64_t panel, int64_t n) {
+  switch (frame.shape.cell) {
+    case Cell::Lstm:
+      return lstm_cell_forward(gates, at.c + unit, h + unit, n, frame.stride);
+    case Cell::Gru:
+      return gru_cell_forward(gates, h + unit, h_before + unit, n, frame.stride);
+    case Cell::GruBefore:
+      return gru_before_reset(gates, at.reset + unit, h_before + unit, n, frame.stride);
+    case Cell::Rnn:
+      return rnn_cell_forward(gates, h + unit, n, frame.shape.units_in(panel), frame.stride);
+  }
+}
+
+void CellReplay(const Frame& frame, float* c, float* h, const float* h_before, const float* gates, int64_t unit, int64_t panel,
+                int64_t n) {
+  switch (frame.shape.cell) {
+    case Cell::Lstm:
+      return lstm_cell_replay(c + unit, h, gates, n, frame.stride);
+    case Cell::Gru:
+    case Cell::GruBefore:
+      return gru_cell_replay(h, h_before, gates, frame.columns, n, frame.stride);
+    case Cell::Rnn:
+      return rnn_cell_replay(h, gates, n, frame.shape.units_in(panel), frame.stride);
+  }
+}
+
+}  // namespace
+
+Columns RecurrentShape::of_state() const {
+  switch (cell) {
+    case Cell::Gru:
+      return {8, 24};
+    case Cell::GruBefore:
+      return {8, 16};
+    case Cell::Lstm:
+    case Cell::Rnn:
+      return {0, 32};
+  }
+  __builtin_unreachable();
+}
+
+RecurrentTiles AddRecurrentTiles(ProductSet& set, const RecurrentShape& shape) {
+  const auto inputs = static_cast<int32_t>(shape.inputs), units = static_cast<int32_t>(shape.units);
+  const auto input_stride = static_cast<int32_t>(shape.input_stride), stride = static_cast<int32_t>(shape.stride());
+  const int32_t columns = shape.columns();
+  const auto heights = [&](const TileShape& tile) { return set.AddHeights(tile); };
+  RecurrentTiles tiles;
+  tiles.set = &set;
+
+  const auto forward = [&](Columns fed, int32_t k, int32_t ldb) {
+    return heights({.m = fed.count, .k = k, .lda = fed.count, .ldb = ldb, .ldc = columns, .add = true});
+  };
+  tiles.project = forward(shape.of_input(), inputs, input_stride);
+  tiles.recur = forward(shape.of_state(), units, stride);
+  if (shape.has_reset()) tiles.recur_reset = forward(shape.of_reset(), units, stride);
+
+  const auto back = [&](Columns fed, int64_t width, bool add) {
+    const TileShape tile{.k = fed.count,
+                         .lda = kPanelColumns,
+                         .ldb = columns,
+                         .ldc = static_cast<int32_t>(ActivationStride(width)),
+                         .add = add,
+                         .batch = true};
+    return AddColumnTiles(tile, width, heights);
+  };
+  const bool straight = shape.cell == Cell::Gru || shape.cell == Cell::GruBefore;  // a way from h to h' past the products
+  tiles.back_state = back(shape.of_state(), units, straight);
+  if (shape.has_reset()) tiles.back_reset = back(shape.of_reset(), units, false);
+  if (shape.input_gradient) tiles.back_inputs = back(shape.of_input(), inputs, false);
+
+  const auto sum = [&](Columns fed, int32_t n, int32_t ldb) {
+    return AddSumTiles(set,
+                       {.m = fed.count, .n = n, .lda = columns, .ldb = ldb, .ldc = fed.count, .add = true, .transposed = true});
+  };
+  tiles.sum_inputs = sum(shape.of_input(), inputs, input_stride);
+  tiles.sum_state = sum(shape.of_state(), units, stride);
+  if (shape.has_reset()) tiles.sum_reset = sum(shape.of_reset(), units, stride);
+  return tiles;
+}
+
+void recurrent_transpose(RecurrentTransposed out, RecurrentWeights weights, const RecurrentShape& shape, ThreadPool& pool) {
+  const int64_t panels = shape.panels();
+  const auto transpose = [&](float* to, const float* from, int64_t panel, int64_t rows, Columns fed) {
+    for (int64_t q = 0; q * kPanelColumns < rows; ++q) {
+      TransposeTile(to + (q * panels + panel) * fed.count * kPanelColumns, from + panel * rows * fed.count, q * kPanelColumns,
+                    rows, fed.count, fed.count);
+    }
+  };
+  pool.Run([&](int part) {
+    const Share share = ShareOf(panels, part, pool.size());
+    for (int64_t panel = share.begin; panel < share.end; ++panel) {
+      transpose(out.state, weights.state, panel, shape.units, shape.of_state());
+      if (out.reset != nullptr) transpose(out.reset, weights.reset, panel, shape.units, shape.of_reset());
+      if (out.input != nullptr) transpose(out.input, weights.input, panel, shape.inputs, shape.of_input());
+    }
+  });
+}
+
+void recurrent_sum_biases(float* out, RecurrentWeights weights, const RecurrentShape& shape) {
+  const Columns input = shape.of_input(), state = shape.of_state();
+  for (int64_t panel = 0; panel < shape.panels(); ++panel, out += shape.columns()) {
+    std::memset(out, 0, static_cast<size_t>(shape.columns()) * sizeof(float));
+    add_rows(out + input.begin, weights.bias + panel * input.count, 1, input.count, input.count);
+    add_rows(out + state.begin, weights.state_bias + panel * state.count, 1, state.count, state.count);
+  }
+}
+
+void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights, const BlockRows& block,
+                             const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
+  const Frame frame{block, shape, tiles};
+  const int64_t stride = frame.stride;
+  const bool few_rows = block.rows[0] < kFewRows * pool.size();
+  if (few_rows) {
+    pool.Run([&](int part) {
+      const Share share = ShareOf(frame.row_steps, part, pool.size());
+      for (int64_t panel = 0; panel < frame.panels; ++panel) {
+        Project(frame, at, weights.input, share.begin, share.end - share.begin, panel);
+      }
+    });
+  }
+  pool.Run([&](int part) {
+    const Share share = RowShare(block, part, pool.size());
+    for (int64_t panel = 0; panel < frame.panels && !few_rows; ++panel) {
+      if (pool.size() == 1) {
+        Project(frame, at, weights.input, 0, frame.row_steps, panel);
+        continue;
+      }
+      for (int step = 0; step < block.steps; ++step) {
+        Project(frame, at, weights.input, block.first[step] + share.begin, ActiveIn(block, step, share), panel);
+      }
+    }
+    const float* h_before = at.h - block.rows[0] * stride;
+    for (int step = 0; step < block.steps; ++step) {
+      const int64_t active = ActiveIn(block, step, share);
+      float* h_now = at.h + block.first[step] * stride;
+      for (int64_t panel = 0; panel < frame.panels; ++panel) {
+        ForTiles(active, [&](int64_t row, int64_t n) {
+          row += share.begin;
+          const int64_t to = block.first[step] + row, unit = row * stride + frame.Unit(panel);
+          Recur(frame, at.gates, h_before + row * stride, weights.state, shape.of_state(), tiles.recur, panel, to, n);
+          CellForward(frame, at, at.gates + frame.Gates(panel, to), h_now, h_before, unit, panel, n);
+        });
+      }
+      for (int64_t panel = 0; panel < frame.panels && shape.has_reset(); ++panel) {
+        ForTiles(active, [&](int64_t row, int64_t n) {
+          row += share.begin;
+          const int64_t to = block.first[step] + row, unit = row * stride + frame.Unit(panel);
+          Recur(frame, at.gates, at.reset + row * stride, weights.reset, shape.of_reset(), tiles.recur_reset, panel, to, n);
+          gru_before_forward(at.gates + frame.Gates(panel, to), h_now + unit, h_before + unit, n, stride);
+        });
+      }
+      h_before = h_now;
+    }
+  });
+}
+
+void recurrent_block_replay(float* h, float* c_work, const float* gates, const float* c_start, const BlockRows& block,
+                            const RecurrentShape& shape, ThreadPool& pool) {
+  const RecurrentTiles no_tiles;
+  const Frame frame{block, shape, no_tiles};
+  const int64_t stride = frame.stride;
+  pool.Run([&](int part) {
+    const Share share = RowShare(block, part, pool.size());
+    const int64_t own = share.begin * stride;
+    if (shape.has_c()) {
+      std::memcpy(c_work + own, c_start + own, static_cast<size_t>((share.end - share.begin) * stride) * sizeof(float));
+    }
+    const float* h_before = h - block.rows[0] * stride;
+    for (int step = 0; step < block.steps; ++step) {
+      const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
+      for (int64_t panel = 0; panel < frame.panels; ++panel) {
+        const int64_t unit = frame.Unit(panel);
+        CellReplay(frame, c_work, h + to * stride + unit, h_before + own + unit, gates + frame.Gates(panel, to), own + unit,
+                   panel, n);
+      }
+      h_before = h + block.first[step] * stride;
+    }
+  });
+}
+
+void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed transposed, const BlockRows& block,
+                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
+  const Frame frame{block, shape, tiles};
+  const int64_t stride = frame.stride, panels = frame.panels;
+  const uint64_t* rows_bytes = FillOffsets(at.offsets, panels, frame.row_steps * frame.columns);
+  const auto reduction = [&](int64_t place, const float* weights, Columns fed, const ColumnTiles& column_tiles) {
+    const uint64_t* panel_bytes = FillOffsets(at.offsets + place * panels, panels, fed.count * kPanelColumns);
+    return Reduction{weights, fed, column_tiles, panel_bytes, rows_bytes};
+  };
+  const Reduction of_state = reduction(1, transposed.state, shape.of_state(), tiles.back_state);
+  const Reduction of_reset = reduction(2, transposed.reset, shape.of_reset(), tiles.back_reset);
+  const Reduction of_input = reduction(3, transposed.input, shape.of_input(), tiles.back_inputs);
+  const float* h_start = at.h - block.rows[0] * stride;
+  float* c_of_steps = shape.has_c() ? at.cells + block.rows[0] * stride : nullptr;  // behind c at the block's start
+  pool.Run([&](int part) {
+    const Share share = RowShare(block, part, pool.size());
+    const int64_t own = share.begin * stride;
+    // Of the rows before a step: those of the block's start, or of the step before.
+    const auto before = [&](const float* start, const float* of_steps, int step) {
+      return (step == 0 ? start : of_steps + block.first[step - 1] * stride) + own;
+    };
+    if (shape.has_c()) {
+      std::memcpy(at.cells + own, at.c_start + own, static_cast<size_t>((share.end - share.begin) * stride) * sizeof(float));
+      for (int step = 0; step < block.steps; ++step) {
+        const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
+        for (int64_t panel = 0; panel < panels; ++panel) {
+          const int64_t unit = frame.Unit(panel);
+          lstm_cell_rescan(c_of_steps + to * stride + unit, before(at.cells, c_of_steps, step) + unit,
+                           at.gates + frame.Gates(panel, to), n, stride);
+        }
+      }
+    }
+    for (int step = block.steps - 1; step >= 0; --step) {
+      const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
+      if (n == 0) continue;
+      const float* h_before = before(h_start, at.h, step);
+      for (int64_t panel = 0; panel < panels; ++panel) {
+        const int64_t unit = frame.Unit(panel);
+        float *gates = at.gates + frame.Gates(panel, to), *d_h = at.d_h + own + unit;
+        const float* d_out = at.d_out + to * stride + unit;
+        switch (shape.cell) {
+          case Cell::Lstm:
+            lstm_cell_backward(gates, at.d_c + own + unit, d_h, d_out, c_of_steps + to * stride + unit,
+                               before(at.cells, c_of_steps, step) + unit, n, stride);
+            break;
+          case Cell::Gru:
+            gru_cell_backward(gates, d_h, d_out, h_before + unit, n, stride);
+            break;
+          case Cell::GruBefore:
+            gru_before_backward(gates, d_h, d_out, h_before + unit, n, stride);
+            break;
+          case Cell::Rnn:
+            rnn_cell_backward(gates, d_h, d_out, n, shape.units_in(panel), stride);
+            break;
+        }
+      }
+      if (shape.has_reset()) {
+        Back(frame, at.d_reset + own, stride, shape.units, at.gates, to, n, of_reset);
+        for (int64_t panel = 0; panel < panels; ++panel) {
+          const int64_t unit = frame.Unit(panel);
+          gru_before_backward_reset(at.gates + frame.Gates(panel, to), at.d_h + own + unit, at.reset + to * stride + unit,
+                                    at.d_reset + own + unit, h_before + unit, n, stride);
+        }
+      }
+      Back(frame, at.d_h + own, stride, shape.units, at.gates, to, n, of_state);
+    }
+    if (at.d_x == nullptr) return;
+    if (pool.size() == 1) {
+      Back(frame, at.d_x, at.d_x_stride, shape.inputs, at.gates, 0, frame.row_steps, of_input);
+      return;
+    }
+    for (int step = 0; step < block.steps; ++step) {
+      const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
+      Back(frame, at.d_x + to * at.d_x_stride, at.d_x_stride, shape.inputs, at.gates, to, n, of_input);
+    }
+  });
+}
+
+void recurrent_block_gradient(RecurrentWeights d_weights, const float* delta, const float* x, const float* h,
+                              const float* reset, const BlockRows& block, const RecurrentShape& shape,
+                              const RecurrentTiles& tiles, ThreadPool& pool) {
+  const Frame frame{block, shape, tiles};
+  const int64_t row_steps = frame.row_steps, stride = frame.stride, columns = frame.columns;
+  const Columns input = shape.of_input(), state = shape.of_state(), candidate = shape.of_reset();
+  const float* h_start = h - block.rows[0] * stride;
+  pool.Run([&](int part) {
+    const Share share = ShareOf(frame.panels, part, pool.size());
+    for (int64_t panel = share.begin; panel < share.end; ++panel) {
+      const float* own = delta + frame.Gates(panel, 0);
+      if (d_weights.bias != nullptr) {
+        add_rows(d_weights.bias + panel * input.count, own + input.begin, row_steps, input.count, columns);
+      }
+      if (d_weights.state_bias != nullptr) {
+        add_rows(d_weights.state_bias + panel * state.count, own + state.begin, row_steps, state.count, columns);
+      }
+      SumRows(d_weights.input + panel * shape.inputs * input.count, own + input.begin, columns, x, shape.input_stride,
+              row_steps, tiles.sum_inputs, *tiles.set);
+      if (shape.has_reset()) {
+        SumRows(d_weights.reset + panel * shape.units * candidate.count, own + candidate.begin, columns, reset, stride,
+                row_steps, tiles.sum_reset, *tiles.set);
+      }
+      // Pairs (h(t-1), delta(t)): the first rows[t] of the rows[t-1] rows before. Where no row stops, the pairs of
+      // following steps lie together and go in one stretch.
+      float* d_state = d_weights.state + panel * shape.units * state.count;
+      for (int step = 0; step < block.steps;) {
+        const float* before = step == 0 ? h_start : h + block.first[step - 1] * stride;
+        int end = step + 1;
+        if (step == 0 || block.rows[step - 1] == block.rows[step]) {
+          while (end < block.steps && block.rows[end] == block.rows[step]) ++end;
+        }
+        SumRows(d_state, own + block.first[step] * columns + state.begin, columns, before, stride,
+                block.first[end] - block.first[step], tiles.sum_state, *tiles.set);
+        step = end;
+      }
+    }
+  });
+}
+
+}  // namespace plimsoll
