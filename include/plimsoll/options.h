@@ -29,38 +29,46 @@ struct DataOptions {
   std::string valid_lengths;
   double valid_share = 0.0;  // share of `train` kept for validation, chosen by a stable hash of the sample number
   int64_t vocabulary = 0;    // ids lie in [0, vocabulary); 0: the first Embedding's input_dim
+  bool operator==(const DataOptions&) const = default;
 };
 
 struct EmbeddingOptions {
   int64_t input_dim = 0;  // number of ids; 0: taken from the data's vocabulary
   int64_t output_dim = 64;
+  bool operator==(const EmbeddingOptions&) const = default;
 };
 struct LSTMOptions {
   int64_t units = 128;
   std::optional<bool> return_sequences = std::nullopt;  // unset: as the next layer and the targets need it
   bool use_bias = true;
   bool unit_forget_bias = true;  // the forget gate's bias begins at 1
+  bool operator==(const LSTMOptions&) const = default;
 };
 struct GRUOptions {
   int64_t units = 128;
   std::optional<bool> return_sequences = std::nullopt;
   bool use_bias = true;
   bool reset_after = true;  // the reset gate acts behind its product, as in Keras, cuDNN and PyTorch; false: before it
+  bool operator==(const GRUOptions&) const = default;
 };
 struct SimpleRNNOptions {
   int64_t units = 128;
   std::optional<bool> return_sequences = std::nullopt;
   bool use_bias = true;
+  bool operator==(const SimpleRNNOptions&) const = default;
 };
 struct PoolingOptions {
   PoolingMode mode = PoolingMode::Last;
+  bool operator==(const PoolingOptions&) const = default;
 };
 struct DenseOptions {
   int64_t units = 0;  // 0: the width that the task asks for (the last layer only)
   Activation activation = Activation::Linear;
+  bool operator==(const DenseOptions&) const = default;
 };
 struct DropoutOptions {
   double rate = 0.5;  // share of inputs set to zero while training; the mask is generated again, never stored
+  bool operator==(const DropoutOptions&) const = default;
 };
 
 using LayerKind =
@@ -68,14 +76,19 @@ using LayerKind =
 struct LayerOptions {
   std::string name;  // empty: the type in lower case with a counter (lstm, lstm_1)
   LayerKind kind;
+  bool operator==(const LayerOptions&) const = default;
 };
 
+enum class Loss { Auto, SparseCategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError, MeanAbsoluteError, Huber };
 enum class OptimizerKind { Adam, AdamW, Sgd, RmsProp, Adagrad };
 enum class LrSchedule { Constant, Linear, Cosine, Polynomial, InverseSqrt, Step, Exponential, OneCycle };
 struct TrainOptions {
   int64_t batch_size = 32;  // sequences one update covers
   int64_t epochs = 1;
-  int64_t max_steps = 0;  // updates; 0: no limit
+  int64_t max_steps = 0;         // updates; 0: no limit
+  Loss loss = Loss::Auto;        // auto: sparse_categorical_crossentropy to classify, mean_squared_error to regress
+  double label_smoothing = 0.0;  // the crossentropies: share of a target that is spread over all classes
+  double huber_delta = 1.0;      // huber: where the parabola ends
   OptimizerKind optimizer = OptimizerKind::Adam;
   std::optional<double> learning_rate = std::nullopt;  // unset: 0.01 for sgd, 0.001 for the others
   double beta_1 = 0.9;                                 // adam, adamw
@@ -97,12 +110,14 @@ struct TrainOptions {
   bool shuffle = true;
   uint64_t seed = 1;
   int64_t threads = 0;  // 0: all cores
+  bool operator==(const TrainOptions&) const = default;
 };
 
 struct MemoryOptions {
   std::string budget = "auto";  // bytes, 256MB, 512MiB, 80%, auto
   std::string spill;            // a folder on a real disk: State kept for recompute may go to a file there; empty: no
   int64_t max_recompute = 3;    // times a block may be run again, at most
+  bool operator==(const MemoryOptions&) const = default;
 };
 
 struct Job {
@@ -112,6 +127,7 @@ struct Job {
   TrainOptions train;
   MemoryOptions memory;
   std::string init_from;  // a model folder whose weights are the start; empty: fresh weights
+  bool operator==(const Job&) const = default;
 };
 
 // One key = value from the command line ("train.epochs", "5"); the value is read as TOML, else taken as text.

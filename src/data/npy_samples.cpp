@@ -41,8 +41,9 @@ struct Layout {
 struct Column {
   NpyArray array;
   Layout layout;
-  const char* noun = "";  // "id", "feature", "class number", "target"
-  const char* part = "";  // one element of a wide row: "feature", "value"
+  const char* noun = "";    // "id", "feature", "class number", "target"
+  const char* part = "";    // one element of a wide row: "feature", "value"
+  bool within_one = false;  // values lie between 0 and 1
 };
 
 struct Arrays {
@@ -104,9 +105,15 @@ Status ReadIndices(const Column& column, const Lengths& lengths, int64_t first, 
 Status ReadValues(const Column& column, const Lengths& lengths, int64_t first, int64_t count, float* out) {
   PLIMSOLL_RETURN_IF_ERROR(ReadAsFloat(column.array, first, count, out));
   const float* const bad = std::find_if_not(out, out + count, [](float value) { return std::isfinite(value); });
-  if (bad == out + count) return Status::Ok();
-  return BadElement(column, lengths, first + (bad - out), "a finite number within float32's range",
-                    "fill gaps or leave the sample out; np.isfinite(array) finds them");
+  if (bad != out + count) {
+    return BadElement(column, lengths, first + (bad - out), "a finite number within float32's range",
+                      "fill gaps or leave the sample out; np.isfinite(array) finds them");
+  }
+  if (!column.within_one) return Status::Ok();
+  const float* const outside = std::find_if_not(out, out + count, [](float value) { return value >= 0.0f && value <= 1.0f; });
+  if (outside == out + count) return Status::Ok();
+  return BadElement(column, lengths, first + (outside - out), "a number from 0 to 1, for loss binary_crossentropy",
+                    "scale the targets, or choose another loss");
 }
 
 // Looks at every element inside a sample's length once. `largest` is given for ids and class numbers.
@@ -223,7 +230,8 @@ Result<Layout> UnderstandTargets(const NpyArray& y, const Inputs& inputs, Task t
 
 class NpySamples final : public Samples {
  public:
-  static Result<std::unique_ptr<Samples>> Open(Arrays arrays, Task task) {
+  static Result<std::unique_ptr<Samples>> Open(Arrays arrays, const SamplesRequest& request) {
+    const Task task = request.task;
     auto inputs = UnderstandInputs(arrays);
     if (!inputs.ok()) return inputs.status();
     const auto targets = UnderstandTargets(arrays.y, inputs.value(), task);
@@ -231,8 +239,11 @@ class NpySamples final : public Samples {
     const bool ids = inputs->ids;
     const bool classes = task == Task::Classify;
     Column x{.array = std::move(arrays.x), .layout = inputs->layout, .noun = ids ? "id" : "feature", .part = "feature"};
-    Column y{
-        .array = std::move(arrays.y), .layout = targets.value(), .noun = classes ? "class number" : "target", .part = "value"};
+    Column y{.array = std::move(arrays.y),
+             .layout = targets.value(),
+             .noun = classes ? "class number" : "target",
+             .part = "value",
+             .within_one = request.targets_within_one};
     int32_t largest_id = 0, largest_class = 0;
     PLIMSOLL_RETURN_IF_ERROR(Scan(x, inputs->lengths, ids ? &largest_id : nullptr));
     PLIMSOLL_RETURN_IF_ERROR(Scan(y, inputs->lengths, classes ? &largest_class : nullptr));
@@ -326,7 +337,7 @@ Result<NpyArray> OpenNpyFile(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<Samples>> OpenNpz(File file, Task task) {
+Result<std::unique_ptr<Samples>> OpenNpz(File file, const SamplesRequest& request) {
   const auto members = ReadZipDirectory(file);
   if (!members.ok()) return members.status();
   for (const char* key : {"x", "y"}) {  // before anything is inflated
@@ -345,21 +356,21 @@ Result<std::unique_ptr<Samples>> OpenNpz(File file, Task task) {
       (key == "x" ? arrays.x : arrays.y) = std::move(*array);
     }
   }
-  return NpySamples::Open(std::move(arrays), task);
+  return NpySamples::Open(std::move(arrays), request);
 }
 
-Result<std::unique_ptr<Samples>> OpenNpy(File file, const std::string& targets, const std::string& lengths, Task task) {
+Result<std::unique_ptr<Samples>> OpenNpy(File file, const SamplesRequest& request) {
   auto x = ReadNpyFile(std::move(file));
   if (!x.ok()) return x.status();
-  auto y = OpenNpyFile(targets);
+  auto y = OpenNpyFile(request.targets);
   if (!y.ok()) return y.status();
   Arrays arrays{.x = std::move(*x), .y = std::move(*y), .lengths = std::nullopt};
-  if (!lengths.empty()) {
-    auto read = OpenNpyFile(lengths);
+  if (!request.lengths.empty()) {
+    auto read = OpenNpyFile(request.lengths);
     if (!read.ok()) return read.status();
     arrays.lengths = std::move(*read);
   }
-  return NpySamples::Open(std::move(arrays), task);
+  return NpySamples::Open(std::move(arrays), request);
 }
 
 }  // namespace plimsoll

@@ -31,9 +31,9 @@
 namespace plimsoll {
 
 // The file holds `x`, `y` and, where rows end early or are packed, `lengths`. Other arrays are left alone.
-Result<std::unique_ptr<Samples>> OpenNpz(File file, Task task);
+Result<std::unique_ptr<Samples>> OpenNpz(File file, const SamplesRequest& request);
 
-// `file` is x; `targets` and, unless empty, `lengths` are paths of .npy files.
-Result<std::unique_ptr<Samples>> OpenNpy(File file, const std::string& targets, const std::string& lengths, Task task);
+// `file` is x; the request's `targets` and, unless empty, `lengths` are paths of .npy files.
+Result<std::unique_ptr<Samples>> OpenNpy(File file, const SamplesRequest& request);
 
 }  // namespace plimsoll

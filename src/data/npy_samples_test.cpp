@@ -310,6 +310,23 @@ TEST_F(NpySamplesTest, AnArchiveCutAtAnyByteIsRefusedWithItsName) {
   }
 }
 
+TEST_F(NpySamplesTest, TargetsOfABinaryCrossentropyLieBetweenZeroAndOne) {
+  SamplesRequest request{.source = folder_.Put("x.npy", kIds.x),
+                         .targets = folder_.Put("y.npy", Npy<float>({0.25f, 1.5f}, "(2,)")),
+                         .lengths = "",
+                         .task = Task::Regress,
+                         .targets_within_one = true};
+  const Status status = OpenSamples(request).status();
+  EXPECT_EQ(status.exit_code(), 3);
+  EXPECT_NE(status.message().find("sample 1"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("from 0 to 1"), std::string::npos) << status.message();
+  request.targets = folder_.Put("y.npy", Npy<float>({0.0f, 1.0f}, "(2,)"));
+  EXPECT_TRUE(OpenSamples(request).ok());
+  request.source = "generate:adding?steps=5&samples=3";
+  request.targets = "";
+  EXPECT_EQ(OpenSamples(request).status().exit_code(), 2);
+}
+
 TEST_F(NpySamplesTest, AFileThatChangesAfterOpeningCannotBringForeignNumbersIn) {
   const SamplesRequest request{
       .source = folder_.Put("x.npy", kIds.x), .targets = folder_.Put("y.npy", kIds.y), .lengths = "", .task = Task::Classify};

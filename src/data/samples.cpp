@@ -70,6 +70,10 @@ Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
   if (request.source.empty()) return Status::Usage("no data named", "set data.train to a .npy or .npz file or generate:NAME");
   if (request.source.starts_with(kGeneratorPrefix)) {
     if (has_extra) return Status::Usage(fmt::format("{}: a generator makes its own targets and lengths", request.source));
+    if (request.targets_within_one) {
+      return Status::Usage(fmt::format("{}: a generator's values do not lie between 0 and 1", request.source),
+                           "choose another loss than binary_crossentropy, or another source");
+    }
     return OpenGenerator(request.source, request.task, request.seed);
   }
   auto file = File::OpenRead(request.source);
@@ -81,13 +85,13 @@ Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
       return Status::Usage(fmt::format("{}: a .npz holds its own `y` and `lengths`", request.source),
                            "leave out data.targets and data.lengths");
     }
-    return OpenNpz(std::move(*file), request.task);
+    return OpenNpz(std::move(*file), request);
   }
   if (request.targets.empty()) {
     return Status::Usage(fmt::format("{}: a .npy file holds inputs only", request.source),
                          "name the .npy file of the targets as data.targets");
   }
-  return OpenNpy(std::move(*file), request.targets, request.lengths, request.task);
+  return OpenNpy(std::move(*file), request);
 }
 
 }  // namespace

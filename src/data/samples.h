@@ -43,7 +43,8 @@ struct SamplesRequest {
   std::string targets;  // .npy beside a .npy source
   std::string lengths;
   Task task = Task::Classify;
-  uint64_t seed = 1;  // for generators
+  bool targets_within_one = false;  // values as targets lie between 0 and 1, or are refused
+  uint64_t seed = 1;                // for generators
 };
 Result<std::unique_ptr<Samples>> OpenSamples(const SamplesRequest& request);
 

@@ -4,10 +4,6 @@
 
 #include <hwy/highway.h>
 
-#include <cmath>
-#include <limits>
-
-#include "kernels/block_rows.h"
 #include "kernels/math-inl.h"
 #include "kernels/pointwise.h"
 
@@ -83,53 +79,6 @@ void ActivationBackward(float* gradient, const float* y, Activation activation, 
   }
 }
 
-void SoftmaxCrossEntropy(float* logits, double* losses, double* hits, const int32_t* classes, float scale, int64_t rows,
-                         int64_t width, int64_t stride) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t padded = WholeVectors(width);
-  for (int64_t row = 0; row < rows; ++row) {
-    float* x = logits + row * stride;
-    for (int64_t at = width; at < padded; ++at) x[at] = -std::numeric_limits<float>::infinity();
-    Vector most = hn::LoadU(d, x);
-    for (int64_t at = lanes; at < padded; at += lanes) most = hn::Max(most, hn::LoadU(d, x + at));
-    const Vector top = hn::MaxOfLanes(d, most);
-    const float largest = hn::GetLane(top);
-    const float own = x[classes[row]];
-    int64_t first_largest = 0;
-    while (first_largest < width && x[first_largest] != largest) ++first_largest;
-    Vector sums = hn::Zero(d);
-    for (int64_t at = 0; at < padded; at += lanes) {
-      const Vector value = ExpOfNegative(d, hn::Sub(hn::LoadU(d, x + at), top));
-      hn::StoreU(value, d, x + at);
-      sums = hn::Add(sums, value);
-    }
-    const float sum = hn::GetLane(hn::SumOfLanes(d, sums));
-    losses[row] = std::log(static_cast<double>(sum)) + static_cast<double>(largest) - static_cast<double>(own);
-    hits[row] = first_largest == classes[row] ? 1.0 : 0.0;
-    const Vector factor = hn::Set(d, scale / sum);
-    for (int64_t at = 0; at < padded; at += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, x + at), factor), d, x + at);
-    x[classes[row]] -= scale;
-  }
-}
-
-void MeanSquaredError(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width,
-                      int64_t stride) {
-  const float factor = 2.0f * scale / static_cast<float>(width);
-  const int64_t padded = WholeVectors(width);
-  for (int64_t row = 0; row < rows; ++row) {
-    float* value = y + row * stride;
-    double sum = 0.0;
-    for (int64_t at = 0; at < width; ++at) {
-      const float difference = value[at] - targets[row * width + at];
-      sum += static_cast<double>(difference) * static_cast<double>(difference);
-      value[at] = difference * factor;
-    }
-    for (int64_t at = width; at < padded; ++at) value[at] = 0.0f;
-    losses[row] = sum / static_cast<double>(width);
-  }
-}
-
 double SquareSum(const float* values, int64_t count) {
   const hn::CappedTag<double, 4> d;
   const hn::Rebind<float, hn::CappedTag<double, 4>> half;
@@ -155,8 +104,6 @@ HWY_EXPORT(FillRows);
 HWY_EXPORT(AddRows);
 HWY_EXPORT(ActivationForward);
 HWY_EXPORT(ActivationBackward);
-HWY_EXPORT(SoftmaxCrossEntropy);
-HWY_EXPORT(MeanSquaredError);
 HWY_EXPORT(SquareSum);
 
 void fill_rows(float* out, const float* values, int64_t rows, int64_t width, int64_t stride) {
@@ -170,14 +117,6 @@ void activation_forward(float* y, Activation activation, int64_t rows, int64_t w
 }
 void activation_backward(float* d, const float* y, Activation activation, int64_t rows, int64_t width, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(ActivationBackward)(d, y, activation, rows, width, stride);
-}
-void softmax_cross_entropy(float* logits, double* losses, double* hits, const int32_t* classes, float scale, int64_t rows,
-                           int64_t width, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxCrossEntropy)(logits, losses, hits, classes, scale, rows, width, stride);
-}
-void mean_squared_error(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width,
-                        int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(MeanSquaredError)(y, losses, targets, scale, rows, width, stride);
 }
 double square_sum(const float* values, int64_t count) { return HWY_DYNAMIC_DISPATCH(SquareSum)(values, count); }
 

@@ -1,4 +1,4 @@
-// pointwise: everything that is done element by element: activations, losses. Highway; a float's bits do not
+// pointwise: everything that is done element by element: activations and sums. Highway; a float's bits do not
 //   depend on its neighbours or on the thread. Widths are given in elements, strides in floats; columns from `width` up to the
 //   next multiple of eight belong to the row and may be written.
 #pragma once
@@ -18,14 +18,6 @@ void add_rows(float* sum, const float* in, int64_t rows, int64_t width, int64_t 
 void activation_forward(float* y, Activation activation, int64_t rows, int64_t width, int64_t stride);
 // d = d * act'(y), y being the activated output.
 void activation_backward(float* d, const float* y, Activation activation, int64_t rows, int64_t width, int64_t stride);
-
-// Cross-entropy of softmax(logits). In: logits; out: their gradient times scale. losses, hits: one a row, written.
-// hits: 1 where the first largest logit is the class.
-void softmax_cross_entropy(float* logits, double* losses, double* hits, const int32_t* classes, float scale, int64_t rows,
-                           int64_t width, int64_t stride);
-// Mean over the width of (y - target)^2. In: y; out: gradient times scale. targets: [row][width] without padding.
-void mean_squared_error(float* y, double* losses, const float* targets, float scale, int64_t rows, int64_t width,
-                        int64_t stride);
 
 // Sum of squares, in double, in one fixed order.
 double square_sum(const float* values, int64_t count);

@@ -60,44 +60,6 @@ TEST(Pointwise, NotANumberGoesThroughEveryActivation) {
   }
 }
 
-TEST(Pointwise, CrossEntropyAgreesWithDoubleAndPaddingHasNoGradient) {
-  RandomSequence random(5, 0);
-  for (const int64_t width : {1, 2, 7, 8, 9, 100}) {
-    const int64_t stride = (width + 7) / 8 * 8 + 8, rows = 5;
-    std::vector<float> x(static_cast<size_t>(rows * stride), 77.0f);
-    std::vector<int32_t> classes;
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t i = 0; i < width; ++i) x[static_cast<size_t>(row * stride + i)] = 5.0f * random.Normal();
-      classes.push_back(static_cast<int32_t>(random.Below(static_cast<uint64_t>(width))));
-    }
-    std::vector<float> d = x;
-    std::vector<double> losses(rows), hits(rows);
-    softmax_cross_entropy(d.data(), losses.data(), hits.data(), classes.data(), 0.25f, rows, width, stride);
-    for (int64_t row = 0; row < rows; ++row) {
-      const float* logits = x.data() + row * stride;
-      const auto own = static_cast<size_t>(classes[static_cast<size_t>(row)]);
-      double sum = 0.0;
-      for (int64_t i = 0; i < width; ++i) sum += std::exp(static_cast<double>(logits[i]) - static_cast<double>(logits[own]));
-      EXPECT_NEAR(losses[static_cast<size_t>(row)], std::log(sum), 1e-5);
-      for (int64_t i = 0; i < (width + 7) / 8 * 8; ++i) {
-        const double share =
-            i < width ? std::exp(static_cast<double>(logits[i]) - static_cast<double>(logits[own])) / sum : 0.0;
-        const double wanted = 0.25 * (share - (i == static_cast<int64_t>(own) ? 1.0 : 0.0));
-        EXPECT_NEAR(d[static_cast<size_t>(row * stride + i)], wanted, 1e-6) << "width " << width << " column " << i;
-      }
-    }
-  }
-}
-
-TEST(Pointwise, CrossEntropyOfHugeLogitsIsFinite) {
-  std::vector<float> x = {3e38f, -3e38f, 0, 0, 0, 0, 0, 0};
-  double loss = 0.0, hit = 0.0;
-  const int32_t own = 0;
-  softmax_cross_entropy(x.data(), &loss, &hit, &own, 1.0f, 1, 2, 8);
-  EXPECT_EQ(loss, 0.0);
-  EXPECT_EQ(hit, 1.0);
-}
-
 TEST(Pointwise, SquareSumAgreesWithAPlainSum) {
   RandomSequence random(6, 0);
   std::vector<float> values(1003);

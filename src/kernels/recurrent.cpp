@@ -16,7 +16,7 @@ constexpr int64_t kFewRows = 8;  // fewer rows a thread: the projection is cut o
 struct Frame {
   const BlockRows& block;
   const RecurrentShape& shape;
-  const RecurrentTiles& tiles;
+  const RecurrentTiles* tiles = nullptr;  // not needed for replay
   int64_t row_steps = block.row_steps();
   int64_t stride = shape.stride();
   int64_t panels = shape.panels();
@@ -34,7 +34,7 @@ void Project(const Frame& frame, const ForwardBuffers& at, const float* weights,
   ForTiles(count, [&](int64_t row, int64_t n) {
     float* out = at.gates + frame.Gates(panel, begin + row);
     fill_rows(out, at.start + panel * frame.columns, n, frame.columns, frame.columns);
-    (*frame.tiles.set)[frame.tiles.project + static_cast<int>(n) - 1](
+    (*frame.tiles->set)[frame.tiles->project + static_cast<int>(n) - 1](
         out + fed.begin, at.x + (begin + row) * shape.input_stride, weights + panel * shape.inputs * fed.count);
   });
 }
@@ -42,8 +42,8 @@ void Project(const Frame& frame, const ForwardBuffers& at, const float* weights,
 // What one operand of the State adds to its columns, for n rows from row-step `to` of a panel.
 void Recur(const Frame& frame, float* gates, const float* state, const float* weights, Columns fed, int first_tile,
            int64_t panel, int64_t to, int64_t n) {
-  (*frame.tiles.set)[first_tile + static_cast<int>(n) - 1](gates + frame.Gates(panel, to) + fed.begin, state,
-                                                           weights + panel * frame.shape.units * fed.count);
+  (*frame.tiles->set)[first_tile + static_cast<int>(n) - 1](gates + frame.Gates(panel, to) + fed.begin, state,
+                                                            weights + panel * frame.shape.units * fed.count);
 }
 
 // d (+)= delta x transposed weights, for `count` rows from row-step `begin`, all column tiles. Pairs of the reduction: panels.
@@ -61,7 +61,7 @@ void Back(const Frame& frame, float* d, int64_t d_stride, int64_t width, const f
   for (int64_t q = 0; q < column_tiles; ++q) {
     const int first = over.tiles.at(q, column_tiles);
     ForTiles(count, [&](int64_t row, int64_t n) {
-      (*frame.tiles.set)[first + static_cast<int>(n) - 1].Batch(
+      (*frame.tiles->set)[first + static_cast<int>(n) - 1].Batch(
           d + row * d_stride + q * kPanelColumns, delta + (begin + row) * frame.columns + over.fed.begin,
           over.transposed + q * tile_floats, static_cast<uint64_t>(frame.panels), over.panel_bytes, over.rows_bytes);
     });
@@ -188,7 +188,7 @@ void recurrent_sum_biases(float* out, RecurrentWeights weights, const RecurrentS
 
 void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights, const BlockRows& block,
                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
-  const Frame frame{block, shape, tiles};
+  const Frame frame{block, shape, &tiles};
   const int64_t stride = frame.stride;
   const bool few_rows = block.rows[0] < kFewRows * pool.size();
   if (few_rows) {
@@ -237,8 +237,7 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
 
 void recurrent_block_replay(float* h, float* c_work, const float* gates, const float* c_start, const BlockRows& block,
                             const RecurrentShape& shape, ThreadPool& pool) {
-  const RecurrentTiles no_tiles;
-  const Frame frame{block, shape, no_tiles};
+  const Frame frame{block, shape};
   const int64_t stride = frame.stride;
   pool.Run([&](int part) {
     const Share share = RowShare(block, part, pool.size());
@@ -261,7 +260,7 @@ void recurrent_block_replay(float* h, float* c_work, const float* gates, const f
 
 void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed transposed, const BlockRows& block,
                               const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
-  const Frame frame{block, shape, tiles};
+  const Frame frame{block, shape, &tiles};
   const int64_t stride = frame.stride, panels = frame.panels;
   const uint64_t* rows_bytes = FillOffsets(at.offsets, panels, frame.row_steps * frame.columns);
   const auto reduction = [&](int64_t place, const float* weights, Columns fed, const ColumnTiles& column_tiles) {
@@ -340,7 +339,7 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
 void recurrent_block_gradient(RecurrentWeights d_weights, const float* delta, const float* x, const float* h,
                               const float* reset, const BlockRows& block, const RecurrentShape& shape,
                               const RecurrentTiles& tiles, ThreadPool& pool) {
-  const Frame frame{block, shape, tiles};
+  const Frame frame{block, shape, &tiles};
   const int64_t row_steps = frame.row_steps, stride = frame.stride, columns = frame.columns;
   const Columns input = shape.of_input(), state = shape.of_state(), candidate = shape.of_reset();
   const float* h_start = h - block.rows[0] * stride;

@@ -9,7 +9,6 @@
 
 #include "base/random.h"
 #include "model/train_options.h"
-#include "model/layer_kinds.h"
 #include "plimsoll/options.h"
 
 namespace plimsoll {
@@ -17,41 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool Same(const EmbeddingOptions& a, const EmbeddingOptions& b) {
-  return a.input_dim == b.input_dim && a.output_dim == b.output_dim;
-}
-template <RecurrentOptions Options>
-bool Same(const Options& a, const Options& b) {
-  return a.units == b.units && a.return_sequences == b.return_sequences && a.use_bias == b.use_bias;
-}
-bool Same(const PoolingOptions& a, const PoolingOptions& b) { return a.mode == b.mode; }
-bool Same(const DenseOptions& a, const DenseOptions& b) { return a.units == b.units && a.activation == b.activation; }
-bool Same(const DropoutOptions& a, const DropoutOptions& b) { return a.rate == b.rate; }
-bool Same(const LayerOptions& a, const LayerOptions& b) {
-  if (a.name != b.name || a.kind.index() != b.kind.index()) return false;
-  return std::visit([&](const auto& kind) { return Same(kind, std::get<std::decay_t<decltype(kind)>>(b.kind)); }, a.kind);
-}
-bool Same(const DataOptions& a, const DataOptions& b) {
-  return a.train == b.train && a.targets == b.targets && a.lengths == b.lengths && a.valid_file == b.valid_file &&
-         a.valid_targets == b.valid_targets && a.valid_lengths == b.valid_lengths && a.valid_share == b.valid_share &&
-         a.vocabulary == b.vocabulary;
-}
-bool Same(const TrainOptions& a, const TrainOptions& b) {
-  return a.batch_size == b.batch_size && a.epochs == b.epochs && a.max_steps == b.max_steps && a.optimizer == b.optimizer &&
-         LearningRateOf(a) == LearningRateOf(b) && a.beta_1 == b.beta_1 && a.beta_2 == b.beta_2 && a.epsilon == b.epsilon &&
-         a.weight_decay == b.weight_decay && a.momentum == b.momentum && a.nesterov == b.nesterov && a.rho == b.rho &&
-         a.initial_accumulator_value == b.initial_accumulator_value && a.clip_norm == b.clip_norm &&
-         a.clip_value == b.clip_value && a.lr_schedule == b.lr_schedule && a.warmup_steps == b.warmup_steps &&
-         a.lr_end_factor == b.lr_end_factor && a.lr_power == b.lr_power && a.lr_decay_rate == b.lr_decay_rate &&
-         a.lr_decay_steps == b.lr_decay_steps && a.shuffle == b.shuffle && a.seed == b.seed && a.threads == b.threads;
-}
-bool Same(const Job& a, const Job& b) {
-  if (a.layers.size() != b.layers.size()) return false;
-  for (size_t i = 0; i < a.layers.size(); ++i) {
-    if (!Same(a.layers[i], b.layers[i])) return false;
-  }
-  return a.task == b.task && Same(a.data, b.data) && Same(a.train, b.train) && a.memory.budget == b.memory.budget &&
-         a.init_from == b.init_from;
+// A learning rate that was left to the optimizer is written out.
+bool Same(Job a, Job b) {
+  for (Job* job : {&a, &b}) job->train.learning_rate = LearningRateOf(job->train);
+  return a == b;
 }
 
 // Draws jobs of every shape that the schema allows. Paths are absolute, because that is how they are written.
@@ -79,6 +47,9 @@ class RandomJobs {
     job.train = {.batch_size = Int(1, 65536),
                  .epochs = Int(1, 1'000'000'000),
                  .max_steps = Int(0, 1'000'000'000'000),
+                 .loss = static_cast<Loss>(random_.Below(6)),
+                 .label_smoothing = random_.Unit(),
+                 .huber_delta = Tiny(),
                  .optimizer = static_cast<OptimizerKind>(random_.Below(5)),
                  .learning_rate = Coin() ? std::nullopt : std::optional(Tiny()),
                  .beta_1 = random_.Unit(),
@@ -101,7 +72,7 @@ class RandomJobs {
                  .seed = static_cast<uint64_t>(random_.Word()) << 32 | random_.Word(),
                  .threads = Int(0, 256)};
     constexpr std::array kBudgets = {"auto", "80%", "256MB", "512 MiB", "268435456", "1.5GB"};
-    job.memory.budget = kBudgets[random_.Below(kBudgets.size())];
+    job.memory = {.budget = kBudgets[random_.Below(kBudgets.size())], .spill = Path(), .max_recompute = Int(0, 1000)};
     return job;
   }
 
@@ -118,12 +89,23 @@ class RandomJobs {
     return words;
   }
   std::string Path() { return Coin() ? "" : "/data/" + Words(); }
+  template <typename Options>
+  Options Recurrent(Options options) {
+    options.units = Int(1, 65536);
+    options.use_bias = Coin();
+    if (Coin()) options.return_sequences = Coin();
+    return options;
+  }
   LayerKind Kind() {
-    switch (random_.Below(5)) {
+    switch (random_.Below(7)) {
       case 0:
         return EmbeddingOptions{.input_dim = Int(0, 2147483647), .output_dim = Int(1, 65536)};
       case 1:
-        return LSTMOptions{.units = Int(1, 65536), .return_sequences = Coin() ? std::nullopt : std::optional(Coin())};
+        return Recurrent(LSTMOptions{.unit_forget_bias = Coin()});
+      case 4:
+        return Recurrent(GRUOptions{.reset_after = Coin()});
+      case 5:
+        return Recurrent(SimpleRNNOptions{});
       case 2:
         return PoolingOptions{.mode = static_cast<PoolingMode>(random_.Below(3))};
       case 3:

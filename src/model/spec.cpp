@@ -34,6 +34,11 @@ const char* TypeName(const LayerKind& kind) {
   return kNames[kind.index()];
 }
 
+Loss LossOf(const Job& job) {
+  if (job.train.loss != Loss::Auto) return job.train.loss;
+  return job.task == Task::Classify ? Loss::SparseCategoricalCrossentropy : Loss::MeanSquaredError;
+}
+
 std::string LowerCaseName(const LayerKind& kind) {
   std::string name = TypeName(kind);
   for (char& letter : name)
@@ -53,6 +58,7 @@ class SpecBuilder {
 
  private:
   Status CheckTask() const;
+  Status CheckLoss() const;
   Status NameLayers();
   Status CheckEnds() const;
   Status Add(const EmbeddingOptions& asked);
@@ -93,13 +99,16 @@ Result<Spec> SpecBuilder::Build() {
   PLIMSOLL_CHECK(shape_.width >= 1 && shape_.target_width >= 1,
                  "the data must have been opened before a model is made for them");
   PLIMSOLL_RETURN_IF_ERROR(CheckTask());
+  PLIMSOLL_RETURN_IF_ERROR(CheckLoss());
   PLIMSOLL_RETURN_IF_ERROR(NameLayers());
   PLIMSOLL_RETURN_IF_ERROR(CheckEnds());
 
   spec_.id_input = shape_.ids;
   spec_.input_width = shape_.ids ? 1 : shape_.width;
   spec_.per_step_targets = shape_.target_per_step;
-  spec_.loss = job_.task == Task::Classify ? Loss::SparseCategoricalCrossentropy : Loss::MeanSquaredError;
+  spec_.loss = LossOf(job_);
+  spec_.label_smoothing = job_.train.label_smoothing;
+  spec_.huber_delta = job_.train.huber_delta;
   width_ = spec_.input_width;
   for (at_ = 0; at_ < layer_count_; ++at_)
     PLIMSOLL_RETURN_IF_ERROR(std::visit([this](const auto& asked) { return Add(asked); }, job_.layers[at_].kind));
@@ -124,6 +133,26 @@ Status SpecBuilder::CheckTask() const {
   if (job_.data.vocabulary < 0 || job_.data.vocabulary > kMaxIds)
     return Status::Usage(fmt::format("data.vocabulary = {}, wanted 1 to {}, or 0", job_.data.vocabulary, kMaxIds),
                          "leave data.vocabulary out to take it from the data");
+  return Status::Ok();
+}
+
+Status SpecBuilder::CheckLoss() const {
+  const TrainOptions& train = job_.train;
+  const Loss loss = LossOf(job_);
+  if ((loss == Loss::SparseCategoricalCrossentropy) != (job_.task == Task::Classify))
+    return Status::Usage(
+        fmt::format("train.loss does not go with task \"{}\"; wanted {}", job_.task == Task::Classify ? "classify" : "regress",
+                    job_.task == Task::Classify ? "sparse_categorical_crossentropy"
+                                                : "mean_squared_error, mean_absolute_error, huber or binary_crossentropy"),
+        "leave train.loss out, or change the task");
+  const bool entropy = loss == Loss::SparseCategoricalCrossentropy || loss == Loss::BinaryCrossentropy;
+  if (train.label_smoothing > 0.0 && !entropy)
+    return Status::Usage(
+        fmt::format("train.label_smoothing = {}: a setting of the crossentropies alone", train.label_smoothing),
+        "leave it out, or choose another loss");
+  if (train.huber_delta != TrainOptions().huber_delta && loss != Loss::Huber)
+    return Status::Usage(fmt::format("train.huber_delta = {}: a setting of loss huber alone", train.huber_delta),
+                         "leave it out, or set train.loss = \"huber\"");
   return Status::Ok();
 }
 
@@ -241,7 +270,10 @@ Status SpecBuilder::Add(const DenseOptions& asked) {
     return Refuse("activation \"softmax\" is for the last Dense of a classify task",
                   "use linear, relu, tanh or sigmoid on this layer");
   }
-  Append(names_[at_], DenseOptions{.units = units, .activation = asked.activation}, units);
+  DenseOptions resolved = asked;
+  resolved.units = units;
+  if (is_head && LossOf(job_) == Loss::BinaryCrossentropy) resolved.activation = Activation::Linear;  // the loss applies it
+  Append(names_[at_], resolved, units);
   return Status::Ok();
 }
 
@@ -268,6 +300,10 @@ Status SpecBuilder::CheckHead(int64_t units, Activation activation) const {
   if (units != shape_.target_width)
     return Refuse(fmt::format("units = {}, but a target of the data has {} value(s)", units, shape_.target_width),
                   fmt::format("set units to {}, or leave it out", shape_.target_width));
+  if (LossOf(job_) == Loss::BinaryCrossentropy && activation != Activation::Linear && activation != Activation::Sigmoid)
+    return Refuse(fmt::format("activation \"{}\" on the last Dense before binary_crossentropy, wanted linear or sigmoid",
+                              ActivationName(activation)),
+                  "leave the activation out; the loss applies the sigmoid");
   if (activation == Activation::Softmax)
     return Refuse("activation \"softmax\" on the last Dense of a regress task, wanted linear, relu, tanh or sigmoid",
                   "leave the activation out, or set task = \"classify\"");

@@ -21,8 +21,6 @@
 
 namespace plimsoll {
 
-enum class Loss { SparseCategoricalCrossentropy, MeanSquaredError };
-
 struct Node {
   std::string name;
   LayerKind kind;           // resolved: no zero widths are left
@@ -39,12 +37,16 @@ struct Spec {
   int64_t vocabulary = 0;   // with id_input
   std::vector<Node> nodes;  // a node's inputs come before it
   bool per_step_targets = false;
-  Loss loss = Loss::SparseCategoricalCrossentropy;
+  Loss loss = Loss::SparseCategoricalCrossentropy;  // never Auto
+  double label_smoothing = 0.0;
+  double huber_delta = 1.0;
   int64_t output_width = 1;  // classes, or values a target
+  bool class_targets() const { return loss == Loss::SparseCategoricalCrossentropy; }
 };
 
 // A recurrent layer that returns only its last state becomes the layer and a Pooling node "NAME_last" behind it.
-// For classify the last Dense gives logits: its activation may be linear or softmax, and the loss applies the softmax.
+// For classify the last Dense gives logits: its activation may be linear or softmax, and the loss applies the softmax. With
+// binary_crossentropy the same of sigmoid.
 Result<Spec> MakeSpec(const Job& job, const SampleShape& shape);
 
 struct TensorShape {

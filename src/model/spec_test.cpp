@@ -216,6 +216,47 @@ TEST(Spec, TheLastLayerMustBeADense) {
   EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dense(), Dropout(0.1)}), kFeaturesToClass), {"layer 3 \"dropout\""}));
 }
 
+TEST(Spec, EveryRecurrentLayerHasItsTensors) {
+  const auto tensors = [](LayerKind kind) {
+    const Spec spec = MakeSpec(JobOf({Named("r", {.name = "", .kind = kind}), Dense()}), kFeaturesToClass).value();
+    std::vector<std::string> texts;
+    for (const TensorShape& tensor : CanonicalTensors(spec.nodes[0]))
+      texts.push_back(tensor.name + " " + std::to_string(tensor.shape[0]));
+    return texts;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(tensors(LSTMOptions{.units = 4}), (Texts{"r.weight_ih 16", "r.weight_hh 16", "r.bias 16"}));
+  EXPECT_EQ(tensors(GRUOptions{.units = 4}), (Texts{"r.weight_ih 12", "r.weight_hh 12", "r.bias_ih 12", "r.bias_hh 12"}));
+  EXPECT_EQ(tensors(GRUOptions{.units = 4, .reset_after = false}), (Texts{"r.weight_ih 12", "r.weight_hh 12", "r.bias 12"}));
+  EXPECT_EQ(tensors(GRUOptions{.units = 4, .use_bias = false}), (Texts{"r.weight_ih 12", "r.weight_hh 12"}));
+  EXPECT_EQ(tensors(SimpleRNNOptions{.units = 4}), (Texts{"r.weight_ih 4", "r.weight_hh 4", "r.bias 4"}));
+}
+
+TEST(Spec, TheLossGoesWithTheTask) {
+  Job classify = JobOf({Lstm(), Dense()});
+  EXPECT_EQ(MakeSpec(classify, kFeaturesToClass).value().loss, Loss::SparseCategoricalCrossentropy);
+  classify.train.loss = Loss::Huber;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(classify, kFeaturesToClass), {"train.loss", "\"classify\""}));
+  classify.train.loss = Loss::Auto;
+  classify.train.huber_delta = 2.0;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(classify, kFeaturesToClass), {"train.huber_delta = 2", "huber alone"}));
+
+  Job regress = JobOf({Lstm(), Dense({.units = 0, .activation = Activation::Sigmoid})}, Task::Regress);
+  EXPECT_EQ(MakeSpec(regress, kFeaturesToValues).value().loss, Loss::MeanSquaredError);
+  EXPECT_EQ(std::get<DenseOptions>(MakeSpec(regress, kFeaturesToValues).value().nodes.back().kind).activation,
+            Activation::Sigmoid);
+  regress.train.label_smoothing = 0.1;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(regress, kFeaturesToValues), {"train.label_smoothing", "crossentropies"}));
+  regress.train.loss = Loss::BinaryCrossentropy;  // applies the sigmoid itself
+  EXPECT_EQ(std::get<DenseOptions>(MakeSpec(regress, kFeaturesToValues).value().nodes.back().kind).activation,
+            Activation::Linear);
+  regress.train.loss = Loss::SparseCategoricalCrossentropy;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(regress, kFeaturesToValues), {"train.loss", "\"regress\""}));
+  regress.train.loss = Loss::BinaryCrossentropy;
+  std::get<DenseOptions>(regress.layers.back().kind).activation = Activation::Relu;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(regress, kFeaturesToValues), {"\"relu\"", "binary_crossentropy"}));
+}
+
 TEST(Spec, TheHeadFitsTheTargets) {
   auto head = [](DenseOptions dense) { return MakeSpec(JobOf({Lstm(), Dense(dense)}), kFeaturesToClass); };
   EXPECT_EQ(head({})->output_width, 3);

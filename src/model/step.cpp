@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/pointwise.h"
+#include "kernels/losses.h"
 
 namespace plimsoll {
 
@@ -116,17 +116,28 @@ void Step::Head(const RowGroup& group, const Block& block, int64_t first_item, c
       const Share share = ShareOf(count, part, run_.pool->size());
       const int64_t rows = share.end - share.begin;
       float* y = outputs + share.begin * stride;
-      if (spec.loss == Loss::SparseCategoricalCrossentropy) {
-        softmax_cross_entropy(y, losses + share.begin, hits + share.begin, group.classes + item + share.begin, scale_, rows,
-                              spec.output_width, stride);
-      } else {
-        mean_squared_error(y, losses + share.begin, group.values + (item + share.begin) * spec.output_width, scale_, rows,
-                           spec.output_width, stride);
+      const int64_t own = item + share.begin, width = spec.output_width;
+      double* row_losses = losses + share.begin;
+      const auto smoothing = static_cast<float>(spec.label_smoothing);
+      if (spec.class_targets()) {
+        softmax_cross_entropy(y, row_losses, hits + share.begin, group.classes + own, smoothing, scale_, rows, width, stride);
+        return;
+      }
+      const float* targets = group.values + own * width;
+      switch (spec.loss) {
+        case Loss::MeanAbsoluteError:
+          return mean_absolute_error(y, row_losses, targets, scale_, rows, width, stride);
+        case Loss::Huber:
+          return huber_loss(y, row_losses, targets, static_cast<float>(spec.huber_delta), scale_, rows, width, stride);
+        case Loss::BinaryCrossentropy:
+          return binary_cross_entropy(y, row_losses, targets, smoothing, scale_, rows, width, stride);
+        default:
+          return mean_squared_error(y, row_losses, targets, scale_, rows, width, stride);
       }
     });
     for (int64_t row = 0; row < count; ++row) {
       sums_->loss += losses[row];
-      if (spec.loss == Loss::SparseCategoricalCrossentropy) sums_->hits += hits[row];
+      if (spec.class_targets()) sums_->hits += hits[row];
     }
     sums_->items += count;
     if (!run_.training) continue;

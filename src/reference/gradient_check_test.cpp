@@ -37,6 +37,7 @@ struct GradientCase {
   SampleShape shape;
   std::vector<LayerKind> layers;
   bool dropout = false;
+  TrainOptions train = {};
 };
 std::ostream& operator<<(std::ostream& out, const GradientCase& tested) { return out << tested.name; }
 
@@ -50,7 +51,7 @@ class GradientOf : public testing::TestWithParam<GradientCase> {};
 
 // A relu kink or a tie of max within 1e-6 of a weight would fail here rightly; with these seeds there is none.
 TEST_P(GradientOf, AgreesWithCentralDifferences) {
-  const Spec spec = SpecOf(GetParam().layers, GetParam().shape);
+  const Spec spec = SpecOf(GetParam().layers, GetParam().shape, GetParam().train);
   const ReferenceDropout dropout = {.on = GetParam().dropout, .seed = SeedFor(5, RandomUse::Dropout), .update = 12};
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     const auto weights = RandomWeights(spec, seed);
@@ -106,7 +107,18 @@ INSTANTIATE_TEST_SUITE_P(
             kIdsToClass,
             {kEmbedding, kDropout, LstmOf(6), kDropout, kMean, kDropout, DenseOf(9, Activation::Tanh), kDropout, Head()},
             /*dropout=*/true},
-        GradientCase{"DropoutEveryStep", kFeaturesToValueSeries, {kDropout, LstmOf(6), kDropout, Head()}, /*dropout=*/true}),
+        GradientCase{"DropoutEveryStep", kFeaturesToValueSeries, {kDropout, LstmOf(6), kDropout, Head()}, /*dropout=*/true},
+        GradientCase{
+            "MeanAbsoluteError", kFeaturesToValueSeries, {LstmOf(4), Head()}, false, {.loss = Loss::MeanAbsoluteError}},
+        GradientCase{"Huber", kFeaturesToValueSeries, {LstmOf(4), Head()}, false, {.loss = Loss::Huber, .huber_delta = 0.3}},
+        GradientCase{
+            "BinaryCrossentropy", kFeaturesToValueSeries, {LstmOf(4), Head()}, false, {.loss = Loss::BinaryCrossentropy}},
+        GradientCase{"BinaryCrossentropySmoothed",
+                     kFeaturesToValues,
+                     {LstmOf(4), Head(Activation::Sigmoid)},
+                     false,
+                     {.loss = Loss::BinaryCrossentropy, .label_smoothing = 0.2}},
+        GradientCase{"CrossentropySmoothed", kIdsToClasses, {kEmbedding, LstmOf(4), Head()}, false, {.label_smoothing = 0.2}}),
     [](const auto& described) { return described.param.name; });
 
 // The negative controls share one model; every one of them breaks its gradient in a way that a real mistake would.

@@ -27,8 +27,9 @@ inline LayerKind DenseOf(int64_t units, Activation activation) {
 inline LayerKind Head(Activation activation = Activation::Linear) { return DenseOptions{.units = 0, .activation = activation}; }
 
 // The task follows from the targets.
-inline Spec SpecOf(const std::vector<LayerKind>& layers, const SampleShape& shape) {
+inline Spec SpecOf(const std::vector<LayerKind>& layers, const SampleShape& shape, const TrainOptions& train = {}) {
   Job job;
+  job.train = train;
   job.task = shape.target_classes ? Task::Classify : Task::Regress;
   for (const LayerKind& kind : layers) job.layers.push_back({.name = "", .kind = kind});
   Result<Spec> made = MakeSpec(job, shape);
@@ -65,10 +66,11 @@ inline std::vector<ReferenceSample<double>> RandomBatch(const Spec& spec, const 
       for (int64_t i = 0; i < steps * spec.input_width; ++i) sample.features.push_back(RandomBetween(random, -1.0, 1.0));
     }
     const int64_t items = spec.per_step_targets ? steps : 1;
-    if (spec.loss == Loss::SparseCategoricalCrossentropy) {
+    const double lowest = spec.loss == Loss::BinaryCrossentropy ? 0.0 : -1.0;
+    if (spec.class_targets()) {
       for (int64_t i = 0; i < items; ++i) sample.classes.push_back(static_cast<int32_t>(random.Below(spec.output_width)));
     } else {
-      for (int64_t i = 0; i < items * spec.output_width; ++i) sample.values.push_back(RandomBetween(random, -1.0, 1.0));
+      for (int64_t i = 0; i < items * spec.output_width; ++i) sample.values.push_back(RandomBetween(random, lowest, 1.0));
     }
     batch.push_back(std::move(sample));
   }

@@ -66,7 +66,7 @@ void CheckSample(const Spec& spec, const ReferenceSample<T>& sample) {
     PLIMSOLL_CHECK(static_cast<int64_t>(sample.features.size()) == sample.steps * spec.input_width,
                    "a sample must have one row of features a step");
   }
-  if (spec.loss == Loss::SparseCategoricalCrossentropy) {
+  if (spec.class_targets()) {
     PLIMSOLL_CHECK(static_cast<int64_t>(sample.classes.size()) == items, "a sample must have one class an item");
     for (const int32_t c : sample.classes)
       PLIMSOLL_CHECK(c >= 0 && c < spec.output_width, "classes must lie within the outputs");
@@ -158,10 +158,20 @@ T SamplePass<T>::LossSum() {
   d_last_ = Rows<T>(out.count, out.width);
   T sum = 0;
   for (int64_t r = 0; r < out.count; ++r) {
-    if (spec_.loss == Loss::SparseCategoricalCrossentropy) {
-      sum += CrossEntropy(d_last_.row(r), out.row(r), sample_.classes[static_cast<size_t>(r)], out.width);
+    const auto smoothing = static_cast<T>(spec_.label_smoothing), delta = static_cast<T>(spec_.huber_delta);
+    if (spec_.class_targets()) {
+      sum += CrossEntropy(d_last_.row(r), out.row(r), sample_.classes[static_cast<size_t>(r)], out.width, smoothing);
+      continue;
+    }
+    const T* targets = sample_.values.data() + r * out.width;
+    if (spec_.loss == Loss::MeanAbsoluteError) {
+      sum += MeanAbsoluteError(d_last_.row(r), out.row(r), targets, out.width);
+    } else if (spec_.loss == Loss::Huber) {
+      sum += Huber(d_last_.row(r), out.row(r), targets, out.width, delta);
+    } else if (spec_.loss == Loss::BinaryCrossentropy) {
+      sum += BinaryCrossEntropy(d_last_.row(r), out.row(r), targets, out.width, smoothing);
     } else {
-      sum += MeanSquaredError(d_last_.row(r), out.row(r), sample_.values.data() + r * out.width, out.width);
+      sum += MeanSquaredError(d_last_.row(r), out.row(r), targets, out.width);
     }
   }
   return sum;

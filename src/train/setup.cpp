@@ -54,6 +54,7 @@ Result<std::unique_ptr<Samples>> OpenValidation(const Job& job, const SampleShap
                                                          .targets = job.data.valid_targets,
                                                          .lengths = job.data.valid_lengths,
                                                          .task = job.task,
+                                                         .targets_within_one = job.train.loss == Loss::BinaryCrossentropy,
                                                          .seed = job.train.seed + 1});
   if (!opened.ok()) return opened.status();
   const SampleShape& shape = (*opened)->shape();
@@ -124,6 +125,7 @@ Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options
                                                           .targets = job.data.targets,
                                                           .lengths = job.data.lengths,
                                                           .task = job.task,
+                                                          .targets_within_one = job.train.loss == Loss::BinaryCrossentropy,
                                                           .seed = job.train.seed});
   if (!samples.ok()) return samples.status();
   if (job.data.valid_file.empty()) return SetUpWith(job, std::move(samples).value(), nullptr, options);

@@ -103,7 +103,7 @@ Result<ReferenceResult<T>> RunReference(Setup& setup, const std::vector<int64_t>
       PLIMSOLL_RETURN_IF_ERROR(setup.samples->ReadInputs(number, 0, sample.steps, values.data()));
       sample.features.assign(values.begin(), values.begin() + static_cast<int64_t>(steps) * spec.input_width);
     }
-    if (spec.loss == Loss::SparseCategoricalCrossentropy) {
+    if (spec.class_targets()) {
       sample.classes.resize(items);
       PLIMSOLL_RETURN_IF_ERROR(setup.samples->ReadTargets(number, 0, static_cast<int64_t>(items), sample.classes.data()));
     } else {

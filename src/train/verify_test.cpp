@@ -100,6 +100,19 @@ TEST(Verify, EveryPoolingActivationAndDropoutAgreesWithDouble) {
   }
 }
 
+TEST(Verify, EveryLossAgreesWithDouble) {
+  for (const Loss loss : {Loss::MeanSquaredError, Loss::MeanAbsoluteError, Loss::Huber}) {
+    Job job = MakeJob(Task::Regress, "generate:sine?steps=30&samples=70&min_steps=2", {Units(13), DenseOptions{}}, 70);
+    job.train.loss = loss;
+    job.train.huber_delta = loss == Loss::Huber ? 0.2 : 1.0;
+    ExpectVerified(job, fmt::format("loss {}", static_cast<int>(loss)));
+  }
+  Job smoothed = MakeJob(Task::Classify, "generate:parity?steps=30&samples=70&min_steps=2",
+                         {EmbeddingOptions{.output_dim = 5}, Units(13), DenseOptions{}}, 70);
+  smoothed.train.label_smoothing = 0.1;
+  ExpectVerified(smoothed, "label smoothing");
+}
+
 TEST(Verify, LongSequencesStayWithinFourTimesThePlainFloatLoops) {
   ExpectVerified(MakeJob(Task::Classify, "generate:copy?delay=150&samples=9",
                          {EmbeddingOptions{.output_dim = 8}, Units(24), DenseOptions{}}, 9),

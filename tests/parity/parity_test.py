@@ -90,6 +90,19 @@ def optimizer_case(name, optimizer, **settings):
     return Case(name, [EMBEDDING, LSTM, HEAD], vocabulary=23, updates=UPDATES, train={"optimizer": optimizer, **settings})
 
 
+def loss_case(name, **settings):
+    return Case(name, [LSTM, VALUE], task="regress", features=5, per_step=True, train={**Case.adam(), **settings})
+
+
+KERAS_CASES += [
+    loss_case("mean_absolute_error", loss="mean_absolute_error"),
+    loss_case("huber", loss="huber", huber_delta=0.4),
+    loss_case("binary_crossentropy", loss="binary_crossentropy"),
+    loss_case("binary_crossentropy_smoothed", loss="binary_crossentropy", label_smoothing=0.2),
+    Case("crossentropy_smoothed", [EMBEDDING, LSTM, HEAD], vocabulary=23, train={**Case.adam(), "label_smoothing": 0.2}),
+]
+
+
 OPTIMIZER_CASES = [
     optimizer_case("adam", "adam"),
     optimizer_case("adam_clip_norm", "adam", clip_norm=1e-4),

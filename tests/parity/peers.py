@@ -44,8 +44,12 @@ class Case:
     batch_size: int = 9
     seed: int = 1
     lengths: list = field(default_factory=list)  # empty: drawn
-    train: dict = field(default_factory=lambda: {"optimizer": "adam", "learning_rate": LEARNING_RATE, "epsilon": EPSILON})
+    train: dict = field(default_factory=lambda: Case.adam())
     updates: int = 10
+
+    @staticmethod
+    def adam():
+        return {"optimizer": "adam", "learning_rate": LEARNING_RATE, "epsilon": EPSILON}
 
 
 GATES = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}
@@ -144,6 +148,9 @@ def make_data(case):
         y.flat[0] = case.classes - 1
     else:
         y = random.normal(0, 1, shape).astype(np.float32)
+        if case.train.get("loss") == "binary_crossentropy":
+            y = random.uniform(0, 1, shape).astype(np.float32)
+            y.flat[::3] = np.round(y.flat[::3])
     if case.per_step:
         y[~valid] = 0
     return {"x": x, "y": y, "lengths": lengths.astype(np.int64)}
@@ -257,10 +264,17 @@ class KerasPeer:
         tf, losses = self.tf, self.keras.losses
         with tf.GradientTape() as tape:
             outputs = self.outputs(x, lengths)
-            if self.case.task == "classify":
+            smoothing = self.case.train.get("label_smoothing", 0.0)
+            if self.case.task == "classify" and smoothing:
+                one_hot = tf.one_hot(y, self.case.classes)
+                loss = losses.CategoricalCrossentropy(from_logits=True, label_smoothing=smoothing)(one_hot, outputs)
+            elif self.case.task == "classify":
                 loss = losses.SparseCategoricalCrossentropy(from_logits=True)(y, outputs)
             else:
-                loss = losses.MeanSquaredError()(y[:, None], outputs)
+                kind = {"mean_squared_error": losses.MeanSquaredError, "mean_absolute_error": losses.MeanAbsoluteError,
+                        "huber": lambda: losses.Huber(delta=self.case.train["huber_delta"]),
+                        "binary_crossentropy": lambda: losses.BinaryCrossentropy(from_logits=True, label_smoothing=smoothing)}
+                loss = kind[self.case.train.get("loss", "mean_squared_error")]()(y[:, None], outputs)
         found = tape.gradient(loss, [variable.value for variable in self.trained])
         return loss, outputs, [tf.convert_to_tensor(value) for value in found]  # the Embedding's comes as rows
 
@@ -297,7 +311,7 @@ def keras_optimizer(optimizers, case):
     kinds = {"adam": optimizers.Adam, "adamw": optimizers.AdamW, "sgd": optimizers.SGD, "rmsprop": optimizers.RMSprop,
              "adagrad": optimizers.Adagrad}
     names = {"clip_norm": "global_clipnorm", "clip_value": "clipvalue"}
-    settings = dict(case.train)
+    settings = {key: value for key, value in case.train.items() if key not in ("loss", "label_smoothing", "huber_delta")}
     kind = kinds[settings.pop("optimizer")]
     if "lr_schedule" in settings:
         rate = settings.pop("learning_rate")
