@@ -15,7 +15,7 @@
 namespace plimsoll {
 
 enum class Task { Classify, Regress };
-enum class Activation { Linear, Relu, Tanh, Sigmoid, Softmax };
+enum class Activation { Linear, Relu, Tanh, Sigmoid, Softmax, HardSigmoid, Softsign, Elu, LeakyRelu };
 enum class PoolingMode { Last, Mean, Max };
 
 // Where samples come from. A path ending in .npz holds `x`, `y` and optionally `lengths`; a .npy path is `x` alone
@@ -41,13 +41,17 @@ struct LSTMOptions {
   int64_t units = 128;
   std::optional<bool> return_sequences = std::nullopt;  // unset: as the next layer and the targets need it
   bool use_bias = true;
-  bool unit_forget_bias = true;  // the forget gate's bias begins at 1
+  Activation activation = Activation::Tanh;               // of the candidate, and of c on its way to h
+  Activation recurrent_activation = Activation::Sigmoid;  // of the gates
+  bool unit_forget_bias = true;                           // the forget gate's bias begins at 1
   bool operator==(const LSTMOptions&) const = default;
 };
 struct GRUOptions {
   int64_t units = 128;
   std::optional<bool> return_sequences = std::nullopt;
   bool use_bias = true;
+  Activation activation = Activation::Tanh;               // of the candidate
+  Activation recurrent_activation = Activation::Sigmoid;  // of the gates
   bool reset_after = true;  // the reset gate acts behind its product, as in Keras, cuDNN and PyTorch; false: before it
   bool operator==(const GRUOptions&) const = default;
 };
@@ -55,6 +59,7 @@ struct SimpleRNNOptions {
   int64_t units = 128;
   std::optional<bool> return_sequences = std::nullopt;
   bool use_bias = true;
+  Activation activation = Activation::Tanh;
   bool operator==(const SimpleRNNOptions&) const = default;
 };
 struct PoolingOptions {
@@ -66,13 +71,22 @@ struct DenseOptions {
   Activation activation = Activation::Linear;
   bool operator==(const DenseOptions&) const = default;
 };
+struct ActivationOptions {
+  Activation activation = Activation::Relu;
+  bool operator==(const ActivationOptions&) const = default;
+};
+struct LayerNormalizationOptions {
+  double epsilon = 1e-3;
+  bool operator==(const LayerNormalizationOptions&) const = default;
+};
 struct DropoutOptions {
-  double rate = 0.5;  // share of inputs set to zero while training; the mask is generated again, never stored
+  double rate = 0.5;     // share of inputs set to zero while training; the mask is generated again, never stored
+  bool spatial = false;  // one mask for all steps of a sequence: a unit is there or not (SpatialDropout1D)
   bool operator==(const DropoutOptions&) const = default;
 };
 
-using LayerKind =
-    std::variant<EmbeddingOptions, LSTMOptions, GRUOptions, SimpleRNNOptions, PoolingOptions, DenseOptions, DropoutOptions>;
+using LayerKind = std::variant<EmbeddingOptions, LSTMOptions, GRUOptions, SimpleRNNOptions, PoolingOptions, DenseOptions,
+                               ActivationOptions, LayerNormalizationOptions, DropoutOptions>;
 struct LayerOptions {
   std::string name;  // empty: the type in lower case with a counter (lstm, lstm_1)
   LayerKind kind;

@@ -8,33 +8,45 @@
 
 #include <cstdint>
 
+#include "plimsoll/options.h"
+
 namespace plimsoll {
 
+// outer: of candidates, and of c on its way to h; of all sums of the Rnn. gate: of the others.
+struct CellActivations {
+  Activation outer = Activation::Tanh;
+  Activation gate = Activation::Sigmoid;
+  bool usual() const { return outer == Activation::Tanh && gate == Activation::Sigmoid; }
+};
+
 // c: in c', out c.
-void lstm_cell_forward(float* gates, float* c, float* h, int64_t n, int64_t stride);
-void lstm_cell_replay(float* c, float* h, const float* gates, int64_t n, int64_t stride);
+void lstm_cell_forward(CellActivations by, float* gates, float* c, float* h, int64_t n, int64_t stride);
+void lstm_cell_replay(CellActivations by, float* c, float* h, const float* gates, int64_t n, int64_t stride);
 // c from c' and activated gates.
 void lstm_cell_rescan(float* c, const float* c_before, const float* gates, int64_t n, int64_t stride);
 // d_c: in from t+1, out for t-1.
-void lstm_cell_backward(float* gates, float* d_c, const float* d_h, const float* d_out, const float* c, const float* c_before,
-                        int64_t n, int64_t stride);
+void lstm_cell_backward(CellActivations by, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
+                        const float* c_before, int64_t n, int64_t stride);
 
-void gru_cell_forward(float* gates, float* h, const float* h_before, int64_t n, int64_t stride);
+void gru_cell_forward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride);
 // Of both kinds of GRU; columns: of the panel.
 void gru_cell_replay(float* h, const float* h_before, const float* gates, int64_t columns, int64_t n, int64_t stride);
-void gru_cell_backward(float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n, int64_t stride);
+void gru_cell_backward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+                       int64_t stride);
 
 // GRU with the reset before the product. First z, r and r h'; then, with its product in the sums, n and h.
-void gru_before_reset(float* gates, float* reset, const float* h_before, int64_t n, int64_t stride);
-void gru_before_forward(float* gates, float* h, const float* h_before, int64_t n, int64_t stride);
+void gru_before_reset(CellActivations by, float* gates, float* reset, const float* h_before, int64_t n, int64_t stride);
+void gru_before_forward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride);
 // First delta of n and z; then, from the gradient of r h', delta of r. reset: r h' again, for the weight gradients.
-void gru_before_backward(float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n, int64_t stride);
-void gru_before_backward_reset(float* gates, float* d_h, float* reset, const float* d_reset, const float* h_before, int64_t n,
-                               int64_t stride);
+void gru_before_backward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+                         int64_t stride);
+void gru_before_backward_reset(CellActivations by, float* gates, float* d_h, float* reset, const float* d_reset,
+                               const float* h_before, int64_t n, int64_t stride);
 
 // units: of the panel, a multiple of eight.
-void rnn_cell_forward(float* gates, float* h, int64_t n, int64_t units, int64_t stride);
+void rnn_cell_forward(CellActivations by, float* gates, float* h, int64_t n, int64_t units, int64_t stride);
 void rnn_cell_replay(float* h, const float* gates, int64_t n, int64_t units, int64_t stride);
-void rnn_cell_backward(float* gates, const float* d_h, const float* d_out, int64_t n, int64_t units, int64_t stride);
+void rnn_cell_backward(CellActivations by, float* gates, const float* d_h, const float* d_out, int64_t n, int64_t units,
+                       int64_t stride);
 
 }  // namespace plimsoll

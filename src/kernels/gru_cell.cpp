@@ -4,8 +4,8 @@
 
 #include <hwy/highway.h>
 
+#include "kernels/activation-inl.h"
 #include "kernels/cells.h"
-#include "kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plimsoll {
@@ -33,23 +33,25 @@ HWY_INLINE Vector Mix(Vector n, Vector z, Vector h_before) { return hn::MulAdd(z
 struct MixGradient {
   Vector delta_n, delta_z, d_h;
 };
-HWY_INLINE MixGradient MixBackward(Vector n, Vector z, Vector dh, Vector h_before) {
-  const Vector one = hn::Set(Tag(), 1.0f);
-  const Vector rest = hn::Sub(one, z);
-  return {.delta_n = hn::Mul(hn::Mul(dh, rest), hn::NegMulAdd(n, n, one)),
-          .delta_z = hn::Mul(hn::Mul(dh, hn::Sub(h_before, n)), hn::Mul(z, rest)),
+template <class Outer, class Gate>
+HWY_INLINE MixGradient MixBackward(Outer outer, Gate gate, Vector n, Vector z, Vector dh, Vector h_before) {
+  const Tag d;
+  return {.delta_n = hn::Mul(hn::Mul(dh, hn::Sub(hn::Set(d, 1.0f), z)), outer.Slope(d, n)),
+          .delta_z = hn::Mul(hn::Mul(dh, hn::Sub(h_before, n)), gate.Slope(d, z)),
           .d_h = hn::Mul(dh, z)};
 }
 
-void GruForward(float* HWY_RESTRICT gates, float* HWY_RESTRICT h, const float* h_before, int64_t n, int64_t stride) {
+template <class Outer, class Gate>
+void GruForwardBy(Outer outer, Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT h, const float* h_before, int64_t n,
+                  int64_t stride) {
   const Tag d;
-  ForUnits(gates, kColumns, n, stride, [&](float* gate, int64_t at) {
-    const Vector z = Sigmoid(d, hn::LoadU(d, gate + kZ));
-    const Vector r = Sigmoid(d, hn::LoadU(d, gate + kR));
-    const Vector candidate = Tanh(d, hn::MulAdd(r, hn::LoadU(d, gate + kQ), hn::LoadU(d, gate + kN)));
-    hn::StoreU(candidate, d, gate + kN);
-    hn::StoreU(z, d, gate + kZ);
-    hn::StoreU(r, d, gate + kR);
+  ForUnits(gates, kColumns, n, stride, [&](float* own, int64_t at) {
+    const Vector z = gate(d, hn::LoadU(d, own + kZ));
+    const Vector r = gate(d, hn::LoadU(d, own + kR));
+    const Vector candidate = outer(d, hn::MulAdd(r, hn::LoadU(d, own + kQ), hn::LoadU(d, own + kN)));
+    hn::StoreU(candidate, d, own + kN);
+    hn::StoreU(z, d, own + kZ);
+    hn::StoreU(r, d, own + kR);
     hn::StoreU(Mix(candidate, z, hn::LoadU(d, h_before + at)), d, h + at);
   });
 }
@@ -57,71 +59,111 @@ void GruForward(float* HWY_RESTRICT gates, float* HWY_RESTRICT h, const float* h
 void GruReplay(float* HWY_RESTRICT h, const float* h_before, const float* HWY_RESTRICT gates, int64_t columns, int64_t n,
                int64_t stride) {
   const Tag d;
-  ForUnits(gates, columns, n, stride, [&](const float* gate, int64_t at) {
-    const Vector mixed = Mix(hn::LoadU(d, gate + kN), hn::LoadU(d, gate + kZ), hn::LoadU(d, h_before + at));
+  ForUnits(gates, columns, n, stride, [&](const float* own, int64_t at) {
+    const Vector mixed = Mix(hn::LoadU(d, own + kN), hn::LoadU(d, own + kZ), hn::LoadU(d, h_before + at));
     hn::StoreU(mixed, d, h + at);
   });
 }
 
-void GruBackward(float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h, const float* d_out, const float* h_before, int64_t n,
-                 int64_t stride) {
+template <class Outer, class Gate>
+void GruBackwardBy(Outer outer, Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h, const float* d_out,
+                   const float* h_before, int64_t n, int64_t stride) {
   const Tag d;
-  const Vector one = hn::Set(d, 1.0f);
-  ForUnits(gates, kColumns, n, stride, [&](float* gate, int64_t at) {
-    const Vector r = hn::LoadU(d, gate + kR);
+  ForUnits(gates, kColumns, n, stride, [&](float* own, int64_t at) {
+    const Vector r = hn::LoadU(d, own + kR);
     const Vector dh = hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
-    const MixGradient mix = MixBackward(hn::LoadU(d, gate + kN), hn::LoadU(d, gate + kZ), dh, hn::LoadU(d, h_before + at));
-    hn::StoreU(mix.delta_n, d, gate + kN);
-    hn::StoreU(mix.delta_z, d, gate + kZ);
-    hn::StoreU(hn::Mul(hn::Mul(mix.delta_n, hn::LoadU(d, gate + kQ)), hn::Mul(r, hn::Sub(one, r))), d, gate + kR);
-    hn::StoreU(hn::Mul(mix.delta_n, r), d, gate + kQ);
+    const MixGradient mix =
+        MixBackward(outer, gate, hn::LoadU(d, own + kN), hn::LoadU(d, own + kZ), dh, hn::LoadU(d, h_before + at));
+    hn::StoreU(mix.delta_n, d, own + kN);
+    hn::StoreU(mix.delta_z, d, own + kZ);
+    hn::StoreU(hn::Mul(hn::Mul(mix.delta_n, hn::LoadU(d, own + kQ)), gate.Slope(d, r)), d, own + kR);
+    hn::StoreU(hn::Mul(mix.delta_n, r), d, own + kQ);
     hn::StoreU(mix.d_h, d, d_h + at);
   });
 }
 
-void BeforeReset(float* HWY_RESTRICT gates, float* HWY_RESTRICT reset, const float* h_before, int64_t n, int64_t stride) {
+template <class Gate>
+void GruReset(Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT reset, const float* h_before, int64_t n,
+              int64_t stride) {
   const Tag d;
-  ForUnits(gates, kColumnsBefore, n, stride, [&](float* gate, int64_t at) {
-    const Vector r = Sigmoid(d, hn::LoadU(d, gate + kR));
-    hn::StoreU(Sigmoid(d, hn::LoadU(d, gate + kZ)), d, gate + kZ);
-    hn::StoreU(r, d, gate + kR);
+  ForUnits(gates, kColumnsBefore, n, stride, [&](float* own, int64_t at) {
+    const Vector r = gate(d, hn::LoadU(d, own + kR));
+    hn::StoreU(gate(d, hn::LoadU(d, own + kZ)), d, own + kZ);
+    hn::StoreU(r, d, own + kR);
     hn::StoreU(hn::Mul(r, hn::LoadU(d, h_before + at)), d, reset + at);
   });
 }
 
-void BeforeForward(float* HWY_RESTRICT gates, float* HWY_RESTRICT h, const float* h_before, int64_t n, int64_t stride) {
+template <class Outer>
+void GruForwardBehindReset(Outer outer, float* HWY_RESTRICT gates, float* HWY_RESTRICT h, const float* h_before, int64_t n,
+                           int64_t stride) {
   const Tag d;
-  ForUnits(gates, kColumnsBefore, n, stride, [&](float* gate, int64_t at) {
-    const Vector candidate = Tanh(d, hn::LoadU(d, gate + kN));
-    hn::StoreU(candidate, d, gate + kN);
-    hn::StoreU(Mix(candidate, hn::LoadU(d, gate + kZ), hn::LoadU(d, h_before + at)), d, h + at);
+  ForUnits(gates, kColumnsBefore, n, stride, [&](float* own, int64_t at) {
+    const Vector candidate = outer(d, hn::LoadU(d, own + kN));
+    hn::StoreU(candidate, d, own + kN);
+    hn::StoreU(Mix(candidate, hn::LoadU(d, own + kZ), hn::LoadU(d, h_before + at)), d, h + at);
   });
 }
 
-void BeforeBackward(float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h, const float* d_out, const float* h_before, int64_t n,
-                    int64_t stride) {
+template <class Outer, class Gate>
+void GruBackwardToReset(Outer outer, Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h, const float* d_out,
+                        const float* h_before, int64_t n, int64_t stride) {
   const Tag d;
-  ForUnits(gates, kColumnsBefore, n, stride, [&](float* gate, int64_t at) {
+  ForUnits(gates, kColumnsBefore, n, stride, [&](float* own, int64_t at) {
     const Vector dh = hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
-    const MixGradient mix = MixBackward(hn::LoadU(d, gate + kN), hn::LoadU(d, gate + kZ), dh, hn::LoadU(d, h_before + at));
-    hn::StoreU(mix.delta_n, d, gate + kN);
-    hn::StoreU(mix.delta_z, d, gate + kZ);
+    const MixGradient mix =
+        MixBackward(outer, gate, hn::LoadU(d, own + kN), hn::LoadU(d, own + kZ), dh, hn::LoadU(d, h_before + at));
+    hn::StoreU(mix.delta_n, d, own + kN);
+    hn::StoreU(mix.delta_z, d, own + kZ);
     hn::StoreU(mix.d_h, d, d_h + at);
   });
 }
 
-void BeforeBackwardReset(float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h, float* HWY_RESTRICT reset, const float* d_reset,
-                         const float* h_before, int64_t n, int64_t stride) {
+template <class Gate>
+void GruBackwardThroughReset(Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h, float* HWY_RESTRICT reset,
+                             const float* d_reset, const float* h_before, int64_t n, int64_t stride) {
   const Tag d;
-  const Vector one = hn::Set(d, 1.0f);
-  ForUnits(gates, kColumnsBefore, n, stride, [&](float* gate, int64_t at) {
-    const Vector r = hn::LoadU(d, gate + kR);
+  ForUnits(gates, kColumnsBefore, n, stride, [&](float* own, int64_t at) {
+    const Vector r = hn::LoadU(d, own + kR);
     const Vector h = hn::LoadU(d, h_before + at);
     const Vector gradient = hn::LoadU(d, d_reset + at);
     hn::StoreU(hn::Mul(r, h), d, reset + at);
-    hn::StoreU(hn::Mul(hn::Mul(gradient, h), hn::Mul(r, hn::Sub(one, r))), d, gate + kR);
+    hn::StoreU(hn::Mul(hn::Mul(gradient, h), gate.Slope(d, r)), d, own + kR);
     hn::StoreU(hn::MulAdd(gradient, r, hn::LoadU(d, d_h + at)), d, d_h + at);
   });
+}
+
+void GruForward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
+  if (by.usual()) return GruForwardBy(TanhFunction(), SigmoidFunction(), gates, h, h_before, n, stride);
+  GruForwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, gates, h, h_before, n, stride);
+}
+
+void GruBackward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+                 int64_t stride) {
+  if (by.usual()) return GruBackwardBy(TanhFunction(), SigmoidFunction(), gates, d_h, d_out, h_before, n, stride);
+  GruBackwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, gates, d_h, d_out, h_before, n, stride);
+}
+
+void BeforeReset(CellActivations by, float* gates, float* reset, const float* h_before, int64_t n, int64_t stride) {
+  if (by.usual()) return GruReset(SigmoidFunction(), gates, reset, h_before, n, stride);
+  GruReset(AnyFunction{by.gate}, gates, reset, h_before, n, stride);
+}
+
+void BeforeForward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
+  if (by.usual()) return GruForwardBehindReset(TanhFunction(), gates, h, h_before, n, stride);
+  GruForwardBehindReset(AnyFunction{by.outer}, gates, h, h_before, n, stride);
+}
+
+void BeforeBackward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+                    int64_t stride) {
+  if (by.usual()) return GruBackwardToReset(TanhFunction(), SigmoidFunction(), gates, d_h, d_out, h_before, n, stride);
+  GruBackwardToReset(AnyFunction{by.outer}, AnyFunction{by.gate}, gates, d_h, d_out, h_before, n, stride);
+}
+
+void BeforeBackwardReset(CellActivations by, float* gates, float* d_h, float* reset, const float* d_reset,
+                         const float* h_before, int64_t n, int64_t stride) {
+  if (by.usual()) return GruBackwardThroughReset(SigmoidFunction(), gates, d_h, reset, d_reset, h_before, n, stride);
+  GruBackwardThroughReset(AnyFunction{by.gate}, gates, d_h, reset, d_reset, h_before, n, stride);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -138,27 +180,29 @@ HWY_EXPORT(BeforeForward);
 HWY_EXPORT(BeforeBackward);
 HWY_EXPORT(BeforeBackwardReset);
 
-void gru_cell_forward(float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(GruForward)(gates, h, h_before, n, stride);
+void gru_cell_forward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(GruForward)(by, gates, h, h_before, n, stride);
 }
 void gru_cell_replay(float* h, const float* h_before, const float* gates, int64_t columns, int64_t n, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(GruReplay)(h, h_before, gates, columns, n, stride);
 }
-void gru_cell_backward(float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(GruBackward)(gates, d_h, d_out, h_before, n, stride);
+void gru_cell_backward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+                       int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(GruBackward)(by, gates, d_h, d_out, h_before, n, stride);
 }
-void gru_before_reset(float* gates, float* reset, const float* h_before, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(BeforeReset)(gates, reset, h_before, n, stride);
+void gru_before_reset(CellActivations by, float* gates, float* reset, const float* h_before, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(BeforeReset)(by, gates, reset, h_before, n, stride);
 }
-void gru_before_forward(float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(BeforeForward)(gates, h, h_before, n, stride);
+void gru_before_forward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(BeforeForward)(by, gates, h, h_before, n, stride);
 }
-void gru_before_backward(float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(BeforeBackward)(gates, d_h, d_out, h_before, n, stride);
+void gru_before_backward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+                         int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(BeforeBackward)(by, gates, d_h, d_out, h_before, n, stride);
 }
-void gru_before_backward_reset(float* gates, float* d_h, float* reset, const float* d_reset, const float* h_before, int64_t n,
-                               int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(BeforeBackwardReset)(gates, d_h, reset, d_reset, h_before, n, stride);
+void gru_before_backward_reset(CellActivations by, float* gates, float* d_h, float* reset, const float* d_reset,
+                               const float* h_before, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(BeforeBackwardReset)(by, gates, d_h, reset, d_reset, h_before, n, stride);
 }
 
 }  // namespace plimsoll

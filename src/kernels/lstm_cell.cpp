@@ -4,8 +4,8 @@
 
 #include <hwy/highway.h>
 
+#include "kernels/activation-inl.h"
 #include "kernels/cells.h"
-#include "kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plimsoll {
@@ -16,27 +16,31 @@ using Tag = hn::CappedTag<float, 8>;
 using Vector = hn::Vec<Tag>;
 constexpr int64_t kUnits = 8, kColumns = 32;
 
-void LstmForward(float* HWY_RESTRICT gates, float* HWY_RESTRICT c, float* HWY_RESTRICT h, int64_t n, int64_t stride) {
+template <class Outer, class Gate>
+void LstmForwardBy(Outer outer, Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT c, float* HWY_RESTRICT h, int64_t n,
+                   int64_t stride) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t row = 0; row < n; ++row, gates += kColumns, c += stride, h += stride) {
     for (int64_t u = 0; u < kUnits; u += lanes) {
-      const Vector i = Sigmoid(d, hn::LoadU(d, gates + u));
-      const Vector f = Sigmoid(d, hn::LoadU(d, gates + kUnits + u));
-      const Vector g = Tanh(d, hn::LoadU(d, gates + 2 * kUnits + u));
-      const Vector o = Sigmoid(d, hn::LoadU(d, gates + 3 * kUnits + u));
+      const Vector i = gate(d, hn::LoadU(d, gates + u));
+      const Vector f = gate(d, hn::LoadU(d, gates + kUnits + u));
+      const Vector g = outer(d, hn::LoadU(d, gates + 2 * kUnits + u));
+      const Vector o = gate(d, hn::LoadU(d, gates + 3 * kUnits + u));
       const Vector cell = hn::MulAdd(f, hn::LoadU(d, c + u), hn::Mul(i, g));
       hn::StoreU(i, d, gates + u);
       hn::StoreU(f, d, gates + kUnits + u);
       hn::StoreU(g, d, gates + 2 * kUnits + u);
       hn::StoreU(o, d, gates + 3 * kUnits + u);
       hn::StoreU(cell, d, c + u);
-      hn::StoreU(hn::Mul(o, Tanh(d, cell)), d, h + u);
+      hn::StoreU(hn::Mul(o, outer(d, cell)), d, h + u);
     }
   }
 }
 
-void LstmReplay(float* HWY_RESTRICT c, float* HWY_RESTRICT h, const float* HWY_RESTRICT gates, int64_t n, int64_t stride) {
+template <class Outer>
+void LstmReplayBy(Outer outer, float* HWY_RESTRICT c, float* HWY_RESTRICT h, const float* HWY_RESTRICT gates, int64_t n,
+                  int64_t stride) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t row = 0; row < n; ++row, gates += kColumns, c += stride, h += stride) {
@@ -44,7 +48,7 @@ void LstmReplay(float* HWY_RESTRICT c, float* HWY_RESTRICT h, const float* HWY_R
       const Vector product = hn::Mul(hn::LoadU(d, gates + u), hn::LoadU(d, gates + 2 * kUnits + u));
       const Vector cell = hn::MulAdd(hn::LoadU(d, gates + kUnits + u), hn::LoadU(d, c + u), product);
       hn::StoreU(cell, d, c + u);
-      hn::StoreU(hn::Mul(hn::LoadU(d, gates + 3 * kUnits + u), Tanh(d, cell)), d, h + u);
+      hn::StoreU(hn::Mul(hn::LoadU(d, gates + 3 * kUnits + u), outer(d, cell)), d, h + u);
     }
   }
 }
@@ -61,26 +65,25 @@ void LstmRescan(float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before, const
   }
 }
 
-void LstmBackward(float* HWY_RESTRICT gates, float* HWY_RESTRICT d_c, const float* HWY_RESTRICT d_h,
-                  const float* HWY_RESTRICT d_out, const float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before, int64_t n,
-                  int64_t stride) {
+template <class Outer, class Gate>
+void LstmBackwardBy(Outer outer, Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_c, const float* HWY_RESTRICT d_h,
+                    const float* HWY_RESTRICT d_out, const float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before, int64_t n,
+                    int64_t stride) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const Vector one = hn::Set(d, 1.0f);
   for (int64_t row = 0; row < n; ++row) {
     for (int64_t u = 0; u < kUnits; u += lanes) {
       const Vector i = hn::LoadU(d, gates + u);
       const Vector f = hn::LoadU(d, gates + kUnits + u);
       const Vector g = hn::LoadU(d, gates + 2 * kUnits + u);
       const Vector o = hn::LoadU(d, gates + 3 * kUnits + u);
-      const Vector squashed = Tanh(d, hn::LoadU(d, c + u));
+      const Vector squashed = outer(d, hn::LoadU(d, c + u));
       const Vector dh = hn::Add(hn::LoadU(d, d_out + u), hn::LoadU(d, d_h + u));
-      const Vector slope = hn::NegMulAdd(squashed, squashed, one);
-      const Vector dc = hn::MulAdd(hn::Mul(dh, o), slope, hn::LoadU(d, d_c + u));
-      const Vector delta_i = hn::Mul(hn::Mul(dc, g), hn::Mul(i, hn::Sub(one, i)));
-      const Vector delta_f = hn::Mul(hn::Mul(dc, hn::LoadU(d, c_before + u)), hn::Mul(f, hn::Sub(one, f)));
-      const Vector delta_g = hn::Mul(hn::Mul(dc, i), hn::NegMulAdd(g, g, one));
-      const Vector delta_o = hn::Mul(hn::Mul(dh, squashed), hn::Mul(o, hn::Sub(one, o)));
+      const Vector dc = hn::MulAdd(hn::Mul(dh, o), outer.Slope(d, squashed), hn::LoadU(d, d_c + u));
+      const Vector delta_i = hn::Mul(hn::Mul(dc, g), gate.Slope(d, i));
+      const Vector delta_f = hn::Mul(hn::Mul(dc, hn::LoadU(d, c_before + u)), gate.Slope(d, f));
+      const Vector delta_g = hn::Mul(hn::Mul(dc, i), outer.Slope(d, g));
+      const Vector delta_o = hn::Mul(hn::Mul(dh, squashed), gate.Slope(d, o));
       hn::StoreU(delta_i, d, gates + u);
       hn::StoreU(delta_f, d, gates + kUnits + u);
       hn::StoreU(delta_g, d, gates + 2 * kUnits + u);
@@ -96,6 +99,22 @@ void LstmBackward(float* HWY_RESTRICT gates, float* HWY_RESTRICT d_c, const floa
   }
 }
 
+void LstmForward(CellActivations by, float* gates, float* c, float* h, int64_t n, int64_t stride) {
+  if (by.usual()) return LstmForwardBy(TanhFunction(), SigmoidFunction(), gates, c, h, n, stride);
+  LstmForwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, gates, c, h, n, stride);
+}
+
+void LstmReplay(CellActivations by, float* c, float* h, const float* gates, int64_t n, int64_t stride) {
+  if (by.usual()) return LstmReplayBy(TanhFunction(), c, h, gates, n, stride);
+  LstmReplayBy(AnyFunction{by.outer}, c, h, gates, n, stride);
+}
+
+void LstmBackward(CellActivations by, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
+                  const float* c_before, int64_t n, int64_t stride) {
+  if (by.usual()) return LstmBackwardBy(TanhFunction(), SigmoidFunction(), gates, d_c, d_h, d_out, c, c_before, n, stride);
+  LstmBackwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, gates, d_c, d_h, d_out, c, c_before, n, stride);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace plimsoll
 HWY_AFTER_NAMESPACE();
@@ -107,18 +126,18 @@ HWY_EXPORT(LstmReplay);
 HWY_EXPORT(LstmRescan);
 HWY_EXPORT(LstmBackward);
 
-void lstm_cell_forward(float* gates, float* c, float* h, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(LstmForward)(gates, c, h, n, stride);
+void lstm_cell_forward(CellActivations by, float* gates, float* c, float* h, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(LstmForward)(by, gates, c, h, n, stride);
 }
-void lstm_cell_replay(float* c, float* h, const float* gates, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(LstmReplay)(c, h, gates, n, stride);
+void lstm_cell_replay(CellActivations by, float* c, float* h, const float* gates, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(LstmReplay)(by, c, h, gates, n, stride);
 }
 void lstm_cell_rescan(float* c, const float* c_before, const float* gates, int64_t n, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(LstmRescan)(c, c_before, gates, n, stride);
 }
-void lstm_cell_backward(float* gates, float* d_c, const float* d_h, const float* d_out, const float* c, const float* c_before,
-                        int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(LstmBackward)(gates, d_c, d_h, d_out, c, c_before, n, stride);
+void lstm_cell_backward(CellActivations by, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
+                        const float* c_before, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(LstmBackward)(by, gates, d_c, d_h, d_out, c, c_before, n, stride);
 }
 
 }  // namespace plimsoll

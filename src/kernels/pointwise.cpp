@@ -4,7 +4,7 @@
 
 #include <hwy/highway.h>
 
-#include "kernels/math-inl.h"
+#include "kernels/activation-inl.h"
 #include "kernels/pointwise.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -47,36 +47,17 @@ void ForElements(float* values, const float* others, int64_t rows, int64_t width
 }
 
 void ActivationForward(float* y, Activation activation, int64_t rows, int64_t width, int64_t stride) {
+  if (activation == Activation::Linear || activation == Activation::Softmax) return;
   const Tag d;
-  const auto apply = [&](const auto& function) { ForElements(y, y, rows, width, stride, function); };
-  switch (activation) {
-    case Activation::Linear:
-    case Activation::Softmax:
-      return;
-    case Activation::Relu:
-      return apply([&](Vector v, Vector) { return hn::Max(hn::Zero(d), v); });
-    case Activation::Tanh:
-      return apply([&](Vector v, Vector) { return Tanh(d, v); });
-    case Activation::Sigmoid:
-      return apply([&](Vector v, Vector) { return Sigmoid(d, v); });
-  }
+  const AnyFunction function{activation};
+  ForElements(y, y, rows, width, stride, [&](Vector v, Vector) { return function(d, v); });
 }
 
 void ActivationBackward(float* gradient, const float* y, Activation activation, int64_t rows, int64_t width, int64_t stride) {
+  if (activation == Activation::Linear || activation == Activation::Softmax) return;
   const Tag d;
-  const Vector one = hn::Set(d, 1.0f);
-  const auto apply = [&](const auto& function) { ForElements(gradient, y, rows, width, stride, function); };
-  switch (activation) {
-    case Activation::Linear:
-    case Activation::Softmax:
-      return;
-    case Activation::Relu:
-      return apply([&](Vector g, Vector v) { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), g); });
-    case Activation::Tanh:
-      return apply([&](Vector g, Vector v) { return hn::Mul(g, hn::NegMulAdd(v, v, one)); });
-    case Activation::Sigmoid:
-      return apply([&](Vector g, Vector v) { return hn::Mul(g, hn::Mul(v, hn::Sub(one, v))); });
-  }
+  const AnyFunction function{activation};
+  ForElements(gradient, y, rows, width, stride, [&](Vector g, Vector v) { return hn::Mul(g, function.Slope(d, v)); });
 }
 
 double SquareSum(const float* values, int64_t count) {

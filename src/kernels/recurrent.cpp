@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "kernels/cells.h"
 #include "kernels/pointwise.h"
 
 namespace plimsoll {
@@ -82,13 +81,13 @@ void CellForward(const Frame& frame, const ForwardBuffers& at, float* gates, flo
                  int64_t panel, int64_t n) {
   switch (frame.shape.cell) {
     case Cell::Lstm:
-      return lstm_cell_forward(gates, at.c + unit, h + unit, n, frame.stride);
+      return lstm_cell_forward(frame.shape.activations, gates, at.c + unit, h + unit, n, frame.stride);
     case Cell::Gru:
-      return gru_cell_forward(gates, h + unit, h_before + unit, n, frame.stride);
+      return gru_cell_forward(frame.shape.activations, gates, h + unit, h_before + unit, n, frame.stride);
     case Cell::GruBefore:
-      return gru_before_reset(gates, at.reset + unit, h_before + unit, n, frame.stride);
+      return gru_before_reset(frame.shape.activations, gates, at.reset + unit, h_before + unit, n, frame.stride);
     case Cell::Rnn:
-      return rnn_cell_forward(gates, h + unit, n, frame.shape.units_in(panel), frame.stride);
+      return rnn_cell_forward(frame.shape.activations, gates, h + unit, n, frame.shape.units_in(panel), frame.stride);
   }
 }
 
@@ -96,7 +95,7 @@ void CellReplay(const Frame& frame, float* c, float* h, const float* h_before, c
                 int64_t n) {
   switch (frame.shape.cell) {
     case Cell::Lstm:
-      return lstm_cell_replay(c + unit, h, gates, n, frame.stride);
+      return lstm_cell_replay(frame.shape.activations, c + unit, h, gates, n, frame.stride);
     case Cell::Gru:
     case Cell::GruBefore:
       return gru_cell_replay(h, h_before, gates, frame.columns, n, frame.stride);
@@ -227,7 +226,7 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
           row += share.begin;
           const int64_t to = block.first[step] + row, unit = row * stride + frame.Unit(panel);
           Recur(frame, at.gates, at.reset + row * stride, weights.reset, shape.of_reset(), tiles.recur_reset, panel, to, n);
-          gru_before_forward(at.gates + frame.Gates(panel, to), h_now + unit, h_before + unit, n, stride);
+          gru_before_forward(shape.activations, at.gates + frame.Gates(panel, to), h_now + unit, h_before + unit, n, stride);
         });
       }
       h_before = h_now;
@@ -300,17 +299,17 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
         const float* d_out = at.d_out + to * stride + unit;
         switch (shape.cell) {
           case Cell::Lstm:
-            lstm_cell_backward(gates, at.d_c + own + unit, d_h, d_out, c_of_steps + to * stride + unit,
+            lstm_cell_backward(shape.activations, gates, at.d_c + own + unit, d_h, d_out, c_of_steps + to * stride + unit,
                                before(at.cells, c_of_steps, step) + unit, n, stride);
             break;
           case Cell::Gru:
-            gru_cell_backward(gates, d_h, d_out, h_before + unit, n, stride);
+            gru_cell_backward(shape.activations, gates, d_h, d_out, h_before + unit, n, stride);
             break;
           case Cell::GruBefore:
-            gru_before_backward(gates, d_h, d_out, h_before + unit, n, stride);
+            gru_before_backward(shape.activations, gates, d_h, d_out, h_before + unit, n, stride);
             break;
           case Cell::Rnn:
-            rnn_cell_backward(gates, d_h, d_out, n, shape.units_in(panel), stride);
+            rnn_cell_backward(shape.activations, gates, d_h, d_out, n, shape.units_in(panel), stride);
             break;
         }
       }
@@ -318,8 +317,8 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
         Back(frame, at.d_reset + own, stride, shape.units, at.gates, to, n, of_reset);
         for (int64_t panel = 0; panel < panels; ++panel) {
           const int64_t unit = frame.Unit(panel);
-          gru_before_backward_reset(at.gates + frame.Gates(panel, to), at.d_h + own + unit, at.reset + to * stride + unit,
-                                    at.d_reset + own + unit, h_before + unit, n, stride);
+          gru_before_backward_reset(shape.activations, at.gates + frame.Gates(panel, to), at.d_h + own + unit,
+                                    at.reset + to * stride + unit, at.d_reset + own + unit, h_before + unit, n, stride);
         }
       }
       Back(frame, at.d_h + own, stride, shape.units, at.gates, to, n, of_state);

@@ -3,7 +3,8 @@
 //   Gru        z, r = sigmoid of  b + x Wx + h' Wh;   q = bh + h' Wq;   n = tanh(bx + x Wn + r q);   h = n + z (h' - n)
 //   GruBefore  z, r the same;   n = tanh(b + x Wn + (r h') Wq);   h the same
 //   Rnn        h = tanh of  b + x Wx + h' Wh
-// (h' and c' are those of the step before.) Units lie in panels; a panel holds the sums of its units in a few columns:
+// (h' and c' are those of the step before; a layer may have other functions than sigmoid and tanh.) Units lie in panels; a
+// panel holds the sums of its units in a few columns:
 //   Lstm       8 units, 32 columns  i f g o;   x and h' feed all of them
 //   Gru        8 units, 32 columns  n z r q;   x feeds n z r, h' feeds z r q
 //   GruBefore  8 units, 24 columns  n z r;     x feeds all, h' feeds z r, r h' feeds n
@@ -20,6 +21,7 @@
 
 #include "base/threads.h"
 #include "kernels/block_rows.h"
+#include "kernels/cells.h"
 #include "kernels/product.h"
 #include "kernels/tiles.h"
 
@@ -39,6 +41,7 @@ struct RecurrentShape {
   int64_t units = 0;         // H
   int64_t input_stride = 0;  // floats between rows of x
   bool input_gradient = false;
+  CellActivations activations;
 
   int64_t panel_units() const { return cell == Cell::Rnn ? 32 : 8; }
   int32_t columns() const { return cell == Cell::GruBefore ? 24 : 32; }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "kernels/pointwise.h"
+#include "layers/activation_names.h"
+#include "layers/rows.h"
 
 namespace plimsoll {
 namespace {
@@ -10,32 +12,7 @@ namespace {
 enum Key { Transposed = kFirstOwnKey };
 constexpr int64_t kFloat = sizeof(float);
 
-// Runs function(first row, rows) on every part's share of the rows.
-template <typename Function>
-void ForRows(ThreadPool& pool, int64_t rows, const Function& function) {
-  pool.Run([&](int part) {
-    const Share share = ShareOf(rows, part, pool.size());
-    if (share.end > share.begin) function(share.begin, share.end - share.begin);
-  });
-}
-
 }  // namespace
-
-const char* ActivationName(Activation activation) {
-  switch (activation) {
-    case Activation::Linear:
-      return "linear";
-    case Activation::Relu:
-      return "relu";
-    case Activation::Tanh:
-      return "tanh";
-    case Activation::Sigmoid:
-      return "sigmoid";
-    case Activation::Softmax:
-      return "softmax";
-  }
-  __builtin_unreachable();
-}
 
 Dense::Dense(const Config& config)
     : shape_{.inputs = config.inputs,

@@ -35,6 +35,4 @@ class Dense final : public Layer {
   DenseTiles tiles_;
 };
 
-const char* ActivationName(Activation activation);
-
 }  // namespace plimsoll

@@ -8,7 +8,9 @@
 
 namespace plimsoll {
 
-std::string Dropout::Describe() const { return fmt::format("Dropout(rate={})", config_.rate); }
+std::string Dropout::Describe() const {
+  return fmt::format("{}(rate={})", config_.spatial ? "SpatialDropout1D" : "Dropout", config_.rate);
+}
 
 void Dropout::Forward(const Slice& in, const Slice& out, const OwnerMemory&, const RunContext& run) const {
   Apply(in, out, run);
@@ -38,7 +40,7 @@ void Dropout::Apply(const Slice& from, const Slice& to, const RunContext& run) c
       const int64_t at = to.begin + item;  // in the block
       while (at >= rows.first[step + 1]) ++step;
       const auto sample = static_cast<uint64_t>(to.block->samples[at - rows.first[step]]);
-      const auto time = static_cast<uint64_t>(to.block->first_step + step);
+      const auto time = config_.spatial ? uint64_t{0} : static_cast<uint64_t>(to.block->first_step + step);
       for (int64_t unit = 0; unit < config_.width; unit += 4) {
         const RandomWords words =
             DropoutWords(run.dropout_seed, run.update, config_.number, sample, time, static_cast<uint32_t>(unit / 4));

@@ -10,6 +10,7 @@ class Dropout final : public Layer {
  public:
   struct Config {
     double rate = 0.0;
+    bool spatial = false;  // one mask for all steps of a sequence
     int64_t width = 0;
     uint32_t number = 0;  // of the node, so that two layers do not share masks
   };

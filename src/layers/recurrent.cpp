@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "layers/activation_names.h"
+
 namespace plimsoll {
 namespace {
 
@@ -58,13 +60,19 @@ Recurrent::Recurrent(const Config& config)
              .inputs = config.inputs,
              .units = config.units,
              .input_stride = config.input_stride,
-             .input_gradient = config.input_gradient},
+             .input_gradient = config.input_gradient,
+             .activations = config.activations},
       use_bias_(config.use_bias),
       forget_one_(config.forget_one) {}
 
 std::string Recurrent::Describe() const {
-  return fmt::format("{}(units={}{}{})", CellName(shape_.cell), shape_.units, use_bias_ ? "" : ", use_bias=false",
-                     shape_.cell == Cell::GruBefore ? ", reset_after=false" : "");
+  const CellActivations &by = shape_.activations, usual;
+  std::string text = fmt::format("{}(units={}", CellName(shape_.cell), shape_.units);
+  if (by.outer != usual.outer) text += fmt::format(", activation={}", ActivationName(by.outer));
+  if (by.gate != usual.gate) text += fmt::format(", recurrent_activation={}", ActivationName(by.gate));
+  if (!use_bias_) text += ", use_bias=false";
+  if (shape_.cell == Cell::GruBefore) text += ", reset_after=false";
+  return text + ")";
 }
 
 LayerWork Recurrent::Work() const {

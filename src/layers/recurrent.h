@@ -15,6 +15,7 @@ class Recurrent final : public Layer {
     int64_t units = 0;
     int64_t input_stride = 0;
     bool input_gradient = false;  // false for a first layer fed with plain data
+    CellActivations activations;
     bool use_bias = true;
     bool forget_one = true;  // Lstm: the forget gate's bias begins at 1
   };

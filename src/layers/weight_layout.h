@@ -10,7 +10,7 @@
 
 namespace plimsoll {
 
-enum class WeightStart { Zero, GlorotUniform, Orthogonal, ForgetOne, SmallUniform };  // Keras's initial values
+enum class WeightStart { Zero, One, GlorotUniform, Orthogonal, ForgetOne, SmallUniform };  // Keras's initial values
 
 // A panel of a recurrent layer: some units, and the first column of each gate.
 struct GatePanel {

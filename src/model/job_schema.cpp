@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/suggest.h"
+#include "layers/activation_names.h"
 #include "model/layer_kinds.h"
 #include "model/train_options.h"
 
@@ -181,10 +182,12 @@ constexpr std::array kSchedules = {Choice<LrSchedule>{"constant", LrSchedule::Co
                                    Choice<LrSchedule>{"step", LrSchedule::Step},
                                    Choice<LrSchedule>{"exponential", LrSchedule::Exponential},
                                    Choice<LrSchedule>{"one_cycle", LrSchedule::OneCycle}};
-constexpr std::array kActivations = {Choice<Activation>{"linear", Activation::Linear},
-                                     Choice<Activation>{"relu", Activation::Relu}, Choice<Activation>{"tanh", Activation::Tanh},
-                                     Choice<Activation>{"sigmoid", Activation::Sigmoid},
-                                     Choice<Activation>{"softmax", Activation::Softmax}};
+constexpr std::array kActivations = [] {
+  std::array<Choice<Activation>, kActivationNames.size()> choices{};
+  for (size_t i = 0; i < choices.size(); ++i) choices[i] = {kActivationNames[i].name, kActivationNames[i].activation};
+  return choices;
+}();
+constexpr const char* kActivationsAbout = "linear, relu, tanh, sigmoid, softmax, hard_sigmoid, softsign, elu, leaky_relu";
 constexpr std::array kPoolingModes = {Choice<PoolingMode>{"last", PoolingMode::Last},
                                       Choice<PoolingMode>{"mean", PoolingMode::Mean},
                                       Choice<PoolingMode>{"max", PoolingMode::Max}};
@@ -382,7 +385,11 @@ std::vector<Field<Options>> RecurrentFields(std::vector<Field<Options>> own) {
       Whole("units", &Options::units, {1, kMostUnits}, "width of the state", {"hidden_size"}),
       Flag("return_sequences", &Options::return_sequences, "every step or the last; unset: as the next layer needs"),
       Flag("use_bias", &Options::use_bias, "false: sums begin at zero", {"bias"}),
+      OneOf("activation", &Options::activation, kActivations, "of candidates; any but softmax", {"nonlinearity"}),
   };
+  if constexpr (requires(Options options) { options.recurrent_activation; }) {
+    fields.push_back(OneOf("recurrent_activation", &Options::recurrent_activation, kActivations, "of gates; any but softmax"));
+  }
   std::move(own.begin(), own.end(), std::back_inserter(fields));
   return fields;
 }
@@ -400,11 +407,21 @@ std::vector<Field<PoolingOptions>> PoolingFields() {
 std::vector<Field<DenseOptions>> DenseFields() {
   return {
       Whole("units", &DenseOptions::units, {0, kMostUnits}, "width of the output; 0: what the task asks for", {"out_features"}),
-      OneOf("activation", &DenseOptions::activation, kActivations, "linear, relu, tanh, sigmoid or softmax"),
+      OneOf("activation", &DenseOptions::activation, kActivations, kActivationsAbout),
   };
 }
+std::vector<Field<ActivationOptions>> ActivationFields() {
+  return {OneOf("activation", &ActivationOptions::activation, kActivations, kActivationsAbout)};
+}
+std::vector<Field<LayerNormalizationOptions>> LayerNormalizationFields() {
+  return {Number("epsilon", &LayerNormalizationOptions::epsilon, {.min = 0.0, .max = 1.0, .without_min = true},
+                 "keeps the divisor from zero", {"eps"})};
+}
+Field<DropoutOptions> RateField() {
+  return Number("rate", &DropoutOptions::rate, kShareBelowOne, "share of inputs set to zero while training", {"p"});
+}
 std::vector<Field<DropoutOptions>> DropoutFields() {
-  return {Number("rate", &DropoutOptions::rate, kShareBelowOne, "share of inputs set to zero while training", {"p"})};
+  return {RateField(), Flag("spatial", &DropoutOptions::spatial, "one mask for all steps of a sequence")};
 }
 
 // The fields of a part as fields of the whole that holds it; `part` finds the one in the other.
@@ -482,7 +499,10 @@ const std::vector<LayerType>& LayerTypes() {
       TypeOf("SimpleRNN", {"RNN"}, SimpleRNNOptions{}, RecurrentFields<SimpleRNNOptions>({})),
       TypeOf("Pooling", {}, PoolingOptions{}, PoolingFields()),
       TypeOf("Dense", {"Linear"}, DenseOptions{}, DenseFields()),
+      TypeOf("Activation", {}, ActivationOptions{}, ActivationFields()),
+      TypeOf("LayerNormalization", {"LayerNorm"}, LayerNormalizationOptions{}, LayerNormalizationFields()),
       TypeOf("Dropout", {}, DropoutOptions{}, DropoutFields()),
+      TypeOf<DropoutOptions>("SpatialDropout1D", {}, {.spatial = true}, {RateField()}),
       TypeOf<PoolingOptions>("GlobalAveragePooling1D", {}, {.mode = PoolingMode::Mean}, {}),
       TypeOf<PoolingOptions>("GlobalMaxPooling1D", {}, {.mode = PoolingMode::Max}, {}),
   };

@@ -93,11 +93,15 @@ class RandomJobs {
   Options Recurrent(Options options) {
     options.units = Int(1, 65536);
     options.use_bias = Coin();
+    options.activation = static_cast<Activation>(random_.Below(9));
+    if constexpr (requires { options.recurrent_activation; }) {
+      options.recurrent_activation = static_cast<Activation>(random_.Below(9));
+    }
     if (Coin()) options.return_sequences = Coin();
     return options;
   }
   LayerKind Kind() {
-    switch (random_.Below(7)) {
+    switch (random_.Below(9)) {
       case 0:
         return EmbeddingOptions{.input_dim = Int(0, 2147483647), .output_dim = Int(1, 65536)};
       case 1:
@@ -109,9 +113,13 @@ class RandomJobs {
       case 2:
         return PoolingOptions{.mode = static_cast<PoolingMode>(random_.Below(3))};
       case 3:
-        return DenseOptions{.units = Int(0, 65536), .activation = static_cast<Activation>(random_.Below(5))};
+        return DenseOptions{.units = Int(0, 65536), .activation = static_cast<Activation>(random_.Below(9))};
+      case 6:
+        return ActivationOptions{.activation = static_cast<Activation>(random_.Below(9))};
+      case 7:
+        return LayerNormalizationOptions{.epsilon = Tiny()};
       default:
-        return DropoutOptions{.rate = random_.Unit()};
+        return DropoutOptions{.rate = random_.Unit(), .spatial = Coin()};
     }
   }
 

@@ -13,6 +13,7 @@ concept RecurrentOptions = requires(Options options) {
   options.units;
   options.return_sequences;
   options.use_bias;
+  options.activation;
 };
 
 inline bool IsRecurrent(const LayerKind& kind) {

@@ -4,9 +4,11 @@
 
 #include "base/check.h"
 #include "data/batch.h"
+#include "layers/activation.h"
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"
+#include "layers/layer_normalization.h"
 #include "layers/recurrent.h"
 #include "model/layer_kinds.h"
 
@@ -25,15 +27,21 @@ std::unique_ptr<Layer> MakeLayer(const Node& node, int number, int64_t input_str
   if (IsRecurrent(node.kind)) {
     Recurrent::Config config{
         .inputs = node.in_width, .units = node.width, .input_stride = input_stride, .input_gradient = wants_gradient};
+    std::visit(
+        [&]<typename Options>(const Options& options) {
+          if constexpr (RecurrentOptions<Options>) {
+            config.activations.outer = options.activation;
+            config.use_bias = options.use_bias;
+          }
+          if constexpr (requires { options.recurrent_activation; }) config.activations.gate = options.recurrent_activation;
+        },
+        node.kind);
     if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
-      config.use_bias = lstm->use_bias;
       config.forget_one = lstm->unit_forget_bias;
     } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
       config.cell = gru->reset_after ? Cell::Gru : Cell::GruBefore;
-      config.use_bias = gru->use_bias;
     } else {
       config.cell = Cell::Rnn;
-      config.use_bias = std::get<SimpleRNNOptions>(node.kind).use_bias;
     }
     return std::make_unique<Recurrent>(config);
   }
@@ -47,9 +55,17 @@ std::unique_ptr<Layer> MakeLayer(const Node& node, int number, int64_t input_str
                                                  .activation = dense->activation,
                                                  .input_gradient = wants_gradient});
   }
+  if (const auto* activation = std::get_if<ActivationOptions>(&node.kind)) {
+    return std::make_unique<ActivationLayer>(
+        ActivationLayer::Config{.activation = activation->activation, .width = node.width});
+  }
+  if (const auto* normalization = std::get_if<LayerNormalizationOptions>(&node.kind)) {
+    return std::make_unique<LayerNormalization>(
+        LayerNormalization::Config{.width = node.width, .epsilon = normalization->epsilon});
+  }
   const auto& dropout = std::get<DropoutOptions>(node.kind);
-  return std::make_unique<Dropout>(
-      Dropout::Config{.rate = dropout.rate, .width = node.width, .number = static_cast<uint32_t>(number)});
+  return std::make_unique<Dropout>(Dropout::Config{
+      .rate = dropout.rate, .spatial = dropout.spatial, .width = node.width, .number = static_cast<uint32_t>(number)});
 }
 
 int64_t WeightBytes(const Layer& layer) {

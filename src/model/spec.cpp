@@ -18,7 +18,7 @@
 
 #include "base/check.h"
 
-#include "layers/dense.h"  // ActivationName
+#include "layers/activation_names.h"
 #include "model/layer_kinds.h"
 
 namespace plimsoll {
@@ -28,8 +28,8 @@ constexpr int64_t kMaxWidth = 65536;
 constexpr int64_t kMaxIds = std::numeric_limits<int32_t>::max();
 
 const char* TypeName(const LayerKind& kind) {
-  constexpr const char* kNames[] = {"Embedding", "LSTM",  "GRU",    "SimpleRNN",
-                                    "Pooling",   "Dense", "Dropout"};  // as the variant lists them
+  constexpr const char* kNames[] = {"Embedding",          "LSTM",   "GRU", "SimpleRNN", "Pooling", "Dense", "Activation",
+                                    "LayerNormalization", "Dropout"};  // as the variant lists them
   static_assert(std::variant_size_v<LayerKind> == std::size(kNames));
   return kNames[kind.index()];
 }
@@ -66,6 +66,8 @@ class SpecBuilder {
   Status Add(const Options& asked);
   Status Add(const PoolingOptions& asked);
   Status Add(const DenseOptions& asked);
+  Status Add(const ActivationOptions& asked);
+  Status Add(const LayerNormalizationOptions& asked);
   Status Add(const DropoutOptions& asked);
   Status CheckHead(int64_t units, Activation activation) const;
   Status CheckRows() const;
@@ -223,6 +225,12 @@ Status SpecBuilder::Add(const Options& asked) {
   if (!per_step_)
     return Refuse(fmt::format("a recurrent layer needs one row a step, but {} gives one row a sample", Called(pooled_by_)),
                   UndoPooling());
+  bool softmax = asked.activation == Activation::Softmax;
+  if constexpr (requires { asked.recurrent_activation; }) {
+    softmax = softmax || asked.recurrent_activation == Activation::Softmax;
+  }
+  if (softmax)
+    return Refuse("\"softmax\" inside a recurrent layer, wanted a function of one number", "tanh and sigmoid are usual");
   const bool sequences = asked.return_sequences.value_or(shape_.target_per_step || AnyLaterLayerReadsSteps());
   const std::string& name = names_[at_];
   Options resolved = asked;
@@ -267,13 +275,24 @@ Status SpecBuilder::Add(const DenseOptions& asked) {
   if (is_head) {
     PLIMSOLL_RETURN_IF_ERROR(CheckHead(units, asked.activation));
   } else if (asked.activation == Activation::Softmax) {
-    return Refuse("activation \"softmax\" is for the last Dense of a classify task",
-                  "use linear, relu, tanh or sigmoid on this layer");
+    return Refuse("activation \"softmax\" is for the last Dense of a classify task", "use another one on this layer");
   }
   DenseOptions resolved = asked;
   resolved.units = units;
   if (is_head && LossOf(job_) == Loss::BinaryCrossentropy) resolved.activation = Activation::Linear;  // the loss applies it
   Append(names_[at_], resolved, units);
+  return Status::Ok();
+}
+
+Status SpecBuilder::Add(const ActivationOptions& asked) {
+  if (asked.activation == Activation::Softmax)
+    return Refuse("activation \"softmax\" is for the last Dense of a classify task", "use another one on this layer");
+  Append(names_[at_], asked, width_);
+  return Status::Ok();
+}
+
+Status SpecBuilder::Add(const LayerNormalizationOptions& asked) {
+  Append(names_[at_], asked, width_);
   return Status::Ok();
 }
 
@@ -377,6 +396,9 @@ std::vector<TensorShape> CanonicalTensors(const Node& node) {
     add_recurrent(1, rnn->use_bias, false);
   } else if (std::holds_alternative<DenseOptions>(node.kind)) {
     add("weight", {node.width, node.in_width});
+    add("bias", {node.width});
+  } else if (std::holds_alternative<LayerNormalizationOptions>(node.kind)) {
+    add("weight", {node.width});
     add("bias", {node.width});
   }
   return tensors;

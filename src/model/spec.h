@@ -8,6 +8,7 @@
 //   GRU        the same with 3 units, row blocks z, r, n; with reset_after NAME.bias_ih and NAME.bias_hh instead of one bias
 //   SimpleRNN  the same with 1 units
 //   (without use_bias: no bias)
+//   LayerNormalization  NAME.weight [width], NAME.bias [width]: gamma and beta
 //   Dense      NAME.weight [units, inputs], NAME.bias [units]
 #pragma once
 

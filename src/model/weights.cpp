@@ -53,6 +53,9 @@ void Initialise(float* packed, float* work, const WeightTensor& tensor, uint64_t
   switch (tensor.start) {
     case WeightStart::Zero:
       return;
+    case WeightStart::One:
+      for (int64_t row = 0; row < tensor.rows; ++row) packed[tensor.Place(row, 0)] = 1.0f;
+      return;
     case WeightStart::GlorotUniform:
       return uniform(std::sqrt(6.0 / static_cast<double>(tensor.rows + tensor.columns)));
     case WeightStart::SmallUniform:

@@ -12,15 +12,16 @@ namespace plimsoll::reference {
 struct DropoutPlace {
   uint64_t seed = 0;  // from SeedFor(job seed, RandomUse::Dropout)
   uint64_t update = 0;
-  uint32_t layer = 0;   // index in Spec::nodes
-  uint64_t sample = 0;  // number in the data set
+  uint32_t layer = 0;    // index in Spec::nodes
+  uint64_t sample = 0;   // number in the data set
+  bool spatial = false;  // the mask of step 0 for all steps
 };
 
 // What the element is multiplied by. Behind a pooling layer `step` is 0.
 template <typename T>
 T DropoutScale(double rate, const DropoutPlace& place, int64_t step, int64_t unit) {
-  const RandomWords words = DropoutWords(place.seed, place.update, place.layer, place.sample, static_cast<uint64_t>(step),
-                                         static_cast<uint32_t>(unit / 4));
+  const RandomWords words = DropoutWords(place.seed, place.update, place.layer, place.sample,
+                                         static_cast<uint64_t>(place.spatial ? 0 : step), static_cast<uint32_t>(unit / 4));
   const bool keep = words[static_cast<size_t>(unit % 4)] >= DropoutThreshold(rate);
   return keep ? static_cast<T>(1.0 / (1.0 - rate)) : T(0);
 }

@@ -3,11 +3,11 @@
 //   reset after the product:   n = tanh(b_in + W_in x_t + r (b_hn + W_hn h_(t-1)))
 //   reset before the product:  n = tanh(b_in + W_in x_t + W_hn (r h_(t-1)))
 //   h_t = z h_(t-1) + (1 - z) n
+//   (or other functions than sigmoid and tanh)
 //   Letters: T steps, D inputs, H units.  in: [T, D], out: [T, H], W_ih: [3H, D], W_hh: [3H, H], in row blocks z, r, n.
 //   Biases: [3H], or empty: none. b_hh only with the reset after the product; where both feed a gate it gets their sum.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -24,8 +24,8 @@ struct GruTape {
 
 template <typename T>
 void GruForward(Rows<T>& out, GruTape<T>& tape, const Rows<T>& in, const std::vector<T>& weight_ih,
-                const std::vector<T>& weight_hh, const std::vector<T>& bias_ih, const std::vector<T>& bias_hh,
-                bool reset_after) {
+                const std::vector<T>& weight_hh, const std::vector<T>& bias_ih, const std::vector<T>& bias_hh, bool reset_after,
+                const CellFunctions& by = {}) {
   const int64_t D = in.width, H = out.width;
   tape.gates = Rows<T>(in.count, 3 * H);
   tape.inner = Rows<T>(in.count, H);
@@ -43,16 +43,16 @@ void GruForward(Rows<T>& out, GruTape<T>& tape, const Rows<T>& in, const std::ve
       for (int64_t k = 0; k < H; ++k) sum += weight_hh[j * H + k] * state[k];
       return sum;
     };
-    for (int64_t j = 0; j < 2 * H; ++j) z[j] = Sigmoid(of_input(j) + of_state(j, h_before));
+    for (int64_t j = 0; j < 2 * H; ++j) z[j] = Activate(of_input(j) + of_state(j, h_before), by.gate);
     if (!reset_after) {
       for (int64_t k = 0; k < H; ++k) inner[k] = r[k] * h_before[k];
     }
     for (int64_t k = 0; k < H; ++k) {
       if (reset_after) {
         inner[k] = of_state(2 * H + k, h_before);
-        n[k] = std::tanh(of_input(2 * H + k) + r[k] * inner[k]);
+        n[k] = Activate(of_input(2 * H + k) + r[k] * inner[k], by.outer);
       } else {
-        n[k] = std::tanh(of_input(2 * H + k) + of_state(2 * H + k, inner));
+        n[k] = Activate(of_input(2 * H + k) + of_state(2 * H + k, inner), by.outer);
       }
       out.row(t)[k] = z[k] * h_before[k] + (T(1) - z[k]) * n[k];
     }
@@ -63,7 +63,8 @@ void GruForward(Rows<T>& out, GruTape<T>& tape, const Rows<T>& in, const std::ve
 template <typename T>
 void GruBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_weight_hh, std::vector<T>& d_bias_ih,
                  std::vector<T>& d_bias_hh, const Rows<T>& d_out, const Rows<T>& in, const Rows<T>& out, const GruTape<T>& tape,
-                 const std::vector<T>& weight_ih, const std::vector<T>& weight_hh, bool reset_after) {
+                 const std::vector<T>& weight_ih, const std::vector<T>& weight_hh, bool reset_after,
+                 const CellFunctions& by = {}) {
   const int64_t D = in.width, H = out.width;
   const std::vector<T> zeros(static_cast<size_t>(H));
   std::vector<T> d_h_next(static_cast<size_t>(H));  // what step t + 1 says about h_t
@@ -76,9 +77,9 @@ void GruBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_w
     const T *z = tape.gates.row(t), *r = z + H, *n = r + H, *inner = tape.inner.row(t);
     for (int64_t k = 0; k < H; ++k) {
       const T d_h = d_out.row(t)[k] + d_h_next[k];
-      const T d_n = d_h * (T(1) - z[k]) * (T(1) - n[k] * n[k]);
+      const T d_n = d_h * (T(1) - z[k]) * ActivationSlope(n[k], by.outer);
       d_h_before[k] = d_h * z[k];
-      d_input[k] = d_state[k] = d_h * (h_before[k] - n[k]) * z[k] * (T(1) - z[k]);
+      d_input[k] = d_state[k] = d_h * (h_before[k] - n[k]) * ActivationSlope(z[k], by.gate);
       d_input[2 * H + k] = d_n;
       d_state[2 * H + k] = reset_after ? d_n * r[k] : d_n;
     }
@@ -92,7 +93,7 @@ void GruBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_w
         d_r = d_inner * h_before[k];
         d_h_before[k] += d_inner * r[k];
       }
-      d_input[H + k] = d_state[H + k] = d_r * r[k] * (T(1) - r[k]);
+      d_input[H + k] = d_state[H + k] = d_r * ActivationSlope(r[k], by.gate);
     }
     for (int64_t j = 0; j < 3 * H; ++j) {
       const bool of_inner = !reset_after && j >= 2 * H;

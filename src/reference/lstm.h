@@ -3,6 +3,7 @@
 //   i, f, o = sigmoid(a); g = tanh(a)
 //   c_t = f c_(t-1) + i g
 //   h_t = o tanh(c_t)
+//   (or other functions than sigmoid and tanh)
 //   Letters: T steps, D inputs, H units.  in: [T, D], out: [T, H], W_ih: [4H, D], W_hh: [4H, H], b: [4H], or empty: none.
 #pragma once
 
@@ -23,7 +24,7 @@ struct LstmTape {
 
 template <typename T>
 void LstmForward(Rows<T>& out, LstmTape<T>& tape, const Rows<T>& in, const std::vector<T>& weight_ih,
-                 const std::vector<T>& weight_hh, const std::vector<T>& bias) {
+                 const std::vector<T>& weight_hh, const std::vector<T>& bias, const CellFunctions& by = {}) {
   const int64_t D = in.width, H = out.width;
   tape.gates = Rows<T>(in.count, 4 * H);
   tape.cells = Rows<T>(in.count, H);
@@ -38,13 +39,13 @@ void LstmForward(Rows<T>& out, LstmTape<T>& tape, const Rows<T>& in, const std::
       for (int64_t d = 0; d < D; ++d) sum += weight_ih[j * D + d] * x[d];
       for (int64_t k = 0; k < H; ++k) sum += weight_hh[j * H + k] * h_before[k];
       const bool is_g = j / H == 2;
-      gates[j] = is_g ? std::tanh(sum) : Sigmoid(sum);
+      gates[j] = Activate(sum, is_g ? by.outer : by.gate);
     }
     for (int64_t k = 0; k < H; ++k) {
       const T i = gates[k], f = gates[H + k], g = gates[2 * H + k], o = gates[3 * H + k];
       const T c = f * c_before[k] + i * g;
       tape.cells.row(t)[k] = c;
-      out.row(t)[k] = o * std::tanh(c);
+      out.row(t)[k] = o * Activate(c, by.outer);
     }
   }
 }
@@ -53,7 +54,7 @@ void LstmForward(Rows<T>& out, LstmTape<T>& tape, const Rows<T>& in, const std::
 template <typename T>
 void LstmBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_weight_hh, std::vector<T>& d_bias,
                   const Rows<T>& d_out, const Rows<T>& in, const Rows<T>& out, const LstmTape<T>& tape,
-                  const std::vector<T>& weight_ih, const std::vector<T>& weight_hh) {
+                  const std::vector<T>& weight_ih, const std::vector<T>& weight_hh, const CellFunctions& by = {}) {
   const int64_t D = in.width, H = out.width;
   const std::vector<T> zeros(static_cast<size_t>(H));
   std::vector<T> d_h_next(static_cast<size_t>(H));  // what step t + 1 says about h_t and c_t
@@ -66,13 +67,13 @@ void LstmBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_
     const T* gates = tape.gates.row(t);
     for (int64_t k = 0; k < H; ++k) {
       const T i = gates[k], f = gates[H + k], g = gates[2 * H + k], o = gates[3 * H + k];
-      const T tanh_c = std::tanh(tape.cells.row(t)[k]);
+      const T shown = Activate(tape.cells.row(t)[k], by.outer);
       const T d_h = d_out.row(t)[k] + d_h_next[k];
-      const T d_c = d_c_next[k] + d_h * o * (T(1) - tanh_c * tanh_c);
-      d_a[k] = d_c * g * i * (T(1) - i);
-      d_a[H + k] = d_c * c_before[k] * f * (T(1) - f);
-      d_a[2 * H + k] = d_c * i * (T(1) - g * g);
-      d_a[3 * H + k] = d_h * tanh_c * o * (T(1) - o);
+      const T d_c = d_c_next[k] + d_h * o * ActivationSlope(shown, by.outer);
+      d_a[k] = d_c * g * ActivationSlope(i, by.gate);
+      d_a[H + k] = d_c * c_before[k] * ActivationSlope(f, by.gate);
+      d_a[2 * H + k] = d_c * i * ActivationSlope(g, by.outer);
+      d_a[3 * H + k] = d_h * shown * ActivationSlope(o, by.gate);
       d_c_next[k] = d_c * f;
     }
     for (int64_t k = 0; k < H; ++k) d_h_next[k] = T(0);

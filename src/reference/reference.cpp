@@ -12,6 +12,7 @@
 #include "reference/gru.h"
 #include "reference/loss.h"
 #include "reference/lstm.h"
+#include "reference/normalize.h"
 #include "reference/pooling.h"
 #include "reference/rnn.h"
 #include "reference/rows.h"
@@ -23,6 +24,11 @@ using namespace reference;
 
 template <typename T>
 using Tensors = std::vector<ReferenceTensor<T>>;
+
+template <typename Options>
+CellFunctions FunctionsOf(const Options& options) {
+  return {.outer = options.activation, .gate = options.recurrent_activation};
+}
 
 // Where the tensors of each node begin in canonical order, and where the last ones end.
 std::vector<size_t> FirstTensors(const Spec& spec) {
@@ -108,7 +114,8 @@ class SamplePass {
     return {.seed = dropout_.seed,
             .update = dropout_.update,
             .layer = static_cast<uint32_t>(node),
-            .sample = static_cast<uint64_t>(sample_.number)};
+            .sample = static_cast<uint64_t>(sample_.number),
+            .spatial = std::get<DropoutOptions>(spec_.nodes[node].kind).spatial};
   }
   double DropoutRate(const Node& node) const { return dropout_.on ? std::get<DropoutOptions>(node.kind).rate : 0.0; }
 
@@ -135,12 +142,17 @@ void SamplePass<T>::Forward() {
     Rows<T> out(node.per_step ? sample_.steps : 1, node.width);
     if (std::holds_alternative<EmbeddingOptions>(node.kind)) {
       EmbeddingForward(out, sample_.ids, Weight(n, 0));
-    } else if (std::holds_alternative<LSTMOptions>(node.kind)) {
-      LstmForward(out, lstm_tapes_[n], in, Weight(n, 0), Weight(n, 1), Weight(n, 2));
+    } else if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
+      LstmForward(out, lstm_tapes_[n], in, Weight(n, 0), Weight(n, 1), Weight(n, 2), FunctionsOf(*lstm));
     } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
-      GruForward(out, gru_tapes_[n], in, Weight(n, 0), Weight(n, 1), Weight(n, 2), Weight(n, 3), gru->reset_after);
-    } else if (std::holds_alternative<SimpleRNNOptions>(node.kind)) {
-      RnnForward(out, in, Weight(n, 0), Weight(n, 1), Weight(n, 2));
+      GruForward(out, gru_tapes_[n], in, Weight(n, 0), Weight(n, 1), Weight(n, 2), Weight(n, 3), gru->reset_after,
+                 FunctionsOf(*gru));
+    } else if (const auto* rnn = std::get_if<SimpleRNNOptions>(&node.kind)) {
+      RnnForward(out, in, Weight(n, 0), Weight(n, 1), Weight(n, 2), rnn->activation);
+    } else if (const auto* activation = std::get_if<ActivationOptions>(&node.kind)) {
+      for (size_t i = 0; i < in.values.size(); ++i) out.values[i] = Activate(in.values[i], activation->activation);
+    } else if (const auto* normalization = std::get_if<LayerNormalizationOptions>(&node.kind)) {
+      NormalizeForward(out, in, Weight(n, 0), Weight(n, 1), static_cast<T>(normalization->epsilon));
     } else if (const auto* pooling = std::get_if<PoolingOptions>(&node.kind)) {
       PoolingForward(out, in, pooling->mode);
     } else if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {
@@ -195,13 +207,20 @@ void SamplePass<T>::Backward(Tensors<T>& gradients) {
     };
     if (std::holds_alternative<EmbeddingOptions>(node.kind)) {
       EmbeddingBackward(gradient(0), d_out, sample_.ids);
-    } else if (std::holds_alternative<LSTMOptions>(node.kind)) {
-      LstmBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, lstm_tapes_[n], Weight(n, 0), Weight(n, 1));
+    } else if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
+      LstmBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, lstm_tapes_[n], Weight(n, 0), Weight(n, 1),
+                   FunctionsOf(*lstm));
     } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
       GruBackward(d_in, gradient(0), gradient(1), gradient(2), gradient(3), d_out, in, out, gru_tapes_[n], Weight(n, 0),
-                  Weight(n, 1), gru->reset_after);
-    } else if (std::holds_alternative<SimpleRNNOptions>(node.kind)) {
-      RnnBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, Weight(n, 0), Weight(n, 1));
+                  Weight(n, 1), gru->reset_after, FunctionsOf(*gru));
+    } else if (const auto* rnn = std::get_if<SimpleRNNOptions>(&node.kind)) {
+      RnnBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, Weight(n, 0), Weight(n, 1), rnn->activation);
+    } else if (const auto* activation = std::get_if<ActivationOptions>(&node.kind)) {
+      for (size_t i = 0; i < out.values.size(); ++i) {
+        d_in.values[i] += d_out.values[i] * ActivationSlope(out.values[i], activation->activation);
+      }
+    } else if (const auto* normalization = std::get_if<LayerNormalizationOptions>(&node.kind)) {
+      NormalizeBackward(d_in, gradient(0), gradient(1), d_out, in, Weight(n, 0), static_cast<T>(normalization->epsilon));
     } else if (const auto* pooling = std::get_if<PoolingOptions>(&node.kind)) {
       PoolingBackward(d_in, d_out, in, pooling->mode);
     } else if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {

@@ -1,26 +1,26 @@
 // rnn: one sample through one SimpleRNN, step by step from a zero state.
-//   h_t = tanh(b + W_ih x_t + W_hh h_(t-1))
+//   h_t = tanh(b + W_ih x_t + W_hh h_(t-1)), or another function than tanh
 //   Letters: T steps, D inputs, H units.  in: [T, D], out: [T, H], W_ih: [H, D], W_hh: [H, H], b: [H], or empty: none.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
+#include "reference/activation.h"
 #include "reference/rows.h"
 
 namespace plimsoll::reference {
 
 template <typename T>
 void RnnForward(Rows<T>& out, const Rows<T>& in, const std::vector<T>& weight_ih, const std::vector<T>& weight_hh,
-                const std::vector<T>& bias) {
+                const std::vector<T>& bias, Activation activation = Activation::Tanh) {
   const int64_t D = in.width, H = out.width;
   for (int64_t t = 0; t < in.count; ++t)
     for (int64_t j = 0; j < H; ++j) {
       T sum = bias.empty() ? T(0) : bias[j];
       for (int64_t d = 0; d < D; ++d) sum += weight_ih[j * D + d] * in.row(t)[d];
       for (int64_t k = 0; t > 0 && k < H; ++k) sum += weight_hh[j * H + k] * out.row(t - 1)[k];
-      out.row(t)[j] = std::tanh(sum);
+      out.row(t)[j] = Activate(sum, activation);
     }
 }
 
@@ -28,14 +28,13 @@ void RnnForward(Rows<T>& out, const Rows<T>& in, const std::vector<T>& weight_ih
 template <typename T>
 void RnnBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_weight_hh, std::vector<T>& d_bias,
                  const Rows<T>& d_out, const Rows<T>& in, const Rows<T>& out, const std::vector<T>& weight_ih,
-                 const std::vector<T>& weight_hh) {
+                 const std::vector<T>& weight_hh, Activation activation = Activation::Tanh) {
   const int64_t D = in.width, H = out.width;
   std::vector<T> d_h_next(static_cast<size_t>(H));  // what step t + 1 says about h_t
   for (int64_t t = in.count - 1; t >= 0; --t) {
     std::vector<T> d_h_before(static_cast<size_t>(H));
     for (int64_t j = 0; j < H; ++j) {
-      const T h = out.row(t)[j];
-      const T d_sum = (d_out.row(t)[j] + d_h_next[j]) * (T(1) - h * h);
+      const T d_sum = (d_out.row(t)[j] + d_h_next[j]) * ActivationSlope(out.row(t)[j], activation);
       if (!d_bias.empty()) d_bias[j] += d_sum;
       for (int64_t d = 0; d < D; ++d) {
         d_weight_ih[j * D + d] += d_sum * in.row(t)[d];

@@ -48,7 +48,10 @@ Job RaggedJob() {
   job.data.train = "generate:adding?steps=50&samples=300&min_steps=2";
   job.layers = {{"", LSTMOptions{.units = 19}},
                 {"", DropoutOptions{.rate = 0.2}},
+                {"", LayerNormalizationOptions{}},
                 {"", GRUOptions{.units = 33}},
+                {"", DropoutOptions{.rate = 0.1, .spatial = true}},
+                {"", ActivationOptions{.activation = Activation::Elu}},
                 {"", SimpleRNNOptions{.units = 40}},
                 {"", GRUOptions{.units = 12, .reset_after = false}},
                 {"", DenseOptions{}}};

@@ -100,6 +100,34 @@ TEST(Verify, EveryPoolingActivationAndDropoutAgreesWithDouble) {
   }
 }
 
+TEST(Verify, EveryFunctionInsideACellAgreesWithDouble) {
+  for (const Activation activation : {Activation::Linear, Activation::Relu, Activation::Sigmoid, Activation::HardSigmoid,
+                                      Activation::Softsign, Activation::Elu, Activation::LeakyRelu}) {
+    for (const Activation gate : {Activation::HardSigmoid, Activation::Sigmoid}) {
+      const std::vector<LayerKind> layers = {
+          LSTMOptions{.units = 9, .activation = activation, .recurrent_activation = gate},
+          GRUOptions{.units = 11, .activation = activation, .recurrent_activation = gate},
+          GRUOptions{.units = 12, .activation = activation, .recurrent_activation = gate, .reset_after = false},
+          SimpleRNNOptions{.units = 13, .activation = activation}, DenseOptions{}};
+      ExpectVerified(MakeJob(Task::Regress, "generate:sine?steps=20&samples=40&min_steps=2", layers, 40),
+                     fmt::format("activation {} gate {}", static_cast<int>(activation), static_cast<int>(gate)));
+    }
+  }
+}
+
+TEST(Verify, NormalisationActivationAndSpatialDropoutAgreeWithDouble) {
+  for (const int64_t units : {1, 3, 8, 17, 64}) {
+    ExpectVerified(
+        MakeJob(
+            Task::Regress, "generate:adding?steps=40&samples=70&min_steps=2",
+            {LayerNormalizationOptions{}, DenseOptions{.units = units}, ActivationOptions{.activation = Activation::Elu},
+             LayerNormalizationOptions{}, DropoutOptions{.rate = 0.2, .spatial = true}, Units(units),
+             LayerNormalizationOptions{.epsilon = 0.01}, ActivationOptions{.activation = Activation::Softsign}, DenseOptions{}},
+            70),
+        fmt::format("{} units", units));
+  }
+}
+
 TEST(Verify, EveryLossAgreesWithDouble) {
   for (const Loss loss : {Loss::MeanSquaredError, Loss::MeanAbsoluteError, Loss::Huber}) {
     Job job = MakeJob(Task::Regress, "generate:sine?steps=30&samples=70&min_steps=2", {Units(13), DenseOptions{}}, 70);

@@ -90,6 +90,18 @@ def optimizer_case(name, optimizer, **settings):
     return Case(name, [EMBEDDING, LSTM, HEAD], vocabulary=23, updates=UPDATES, train={"optimizer": optimizer, **settings})
 
 
+KERAS_CASES += [Case(f"lstm_{activation}", [{**LSTM, "activation": activation}, HEAD], features=5)
+                for activation in ("relu", "softsign", "elu", "leaky_relu", "sigmoid", "linear")]
+KERAS_CASES += [
+    Case("lstm_hard_sigmoid", [{**LSTM, "recurrent_activation": "hard_sigmoid"}, HEAD], features=5),
+    Case("gru_hard_sigmoid_relu", [{**GRU, "recurrent_activation": "hard_sigmoid", "activation": "relu"}, HEAD], features=5),
+    Case("rnn_relu", [{**RNN, "activation": "relu"}, HEAD], features=5),
+    Case("dense_activations", [LSTM, dense(9, "elu"), dense(8, "softsign"), dense(9, "leaky_relu"), dense(8, "hard_sigmoid"), HEAD],
+         features=5),
+    Case("normalised", [LSTM, {"type": "LayerNormalization"}, {"type": "Activation", "activation": "elu"}, GRU, HEAD], features=5),
+]
+
+
 def loss_case(name, **settings):
     return Case(name, [LSTM, VALUE], task="regress", features=5, per_step=True, train={**Case.adam(), **settings})
 

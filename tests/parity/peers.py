@@ -66,6 +66,7 @@ class Layer:
     return_sequences: bool = True
     use_bias: bool = True
     reset_after: bool = True     # GRU
+    recurrent_activation: str = "sigmoid"
 
     def biases(self):
         """Of a recurrent layer."""
@@ -83,6 +84,8 @@ class Layer:
                     **{f"{self.name}.{bias}": (rows,) for bias in self.biases()}}
         if self.type == "Dense":
             return {f"{self.name}.weight": (self.units, self.inputs), f"{self.name}.bias": (self.units,)}
+        if self.type == "LayerNormalization":
+            return {f"{self.name}.weight": (self.units,), f"{self.name}.bias": (self.units,)}
         return {}
 
 
@@ -97,10 +100,11 @@ def resolve(case):
         name = options.get("name") or (base if seen == 0 else f"{base}_{seen}")
         following = case.layers[number + 1]["type"] if number + 1 < len(case.layers) else ""
         needed = case.per_step or following in (*GATES, "Pooling")
-        units = {"Embedding": options.get("output_dim"), "Pooling": width}.get(kind, options.get("units"))
-        layers.append(Layer(name, kind, width, units, options.get("activation", "linear"), options.get("mode", "last"),
+        units = options.get("output_dim") or options.get("units") or width
+        activation = options.get("activation", "tanh" if kind in GATES else "linear")
+        layers.append(Layer(name, kind, width, units, activation, options.get("mode", "last"),
                             options.get("return_sequences", needed), options.get("use_bias", True),
-                            options.get("reset_after", True)))
+                            options.get("reset_after", True), options.get("recurrent_activation", "sigmoid")))
         width = units
     return layers
 
@@ -194,12 +198,19 @@ class KerasPeer:
                 made.build((None, None))
             elif layer.type in GATES:
                 own = {"reset_after": layer.reset_after} if layer.type == "GRU" else {}
+                if layer.type != "SimpleRNN":
+                    own["recurrent_activation"] = layer.recurrent_activation
                 made = getattr(keras.layers, layer.type)(layer.units, return_sequences=layer.return_sequences,
-                                                         use_bias=layer.use_bias, **own)
+                                                         use_bias=layer.use_bias, activation=layer.activation, **own)
                 made.build((None, None, layer.inputs))
             elif layer.type == "Dense":
                 made = keras.layers.Dense(layer.units, activation=layer.activation)
                 made.build((None, layer.inputs))
+            elif layer.type == "LayerNormalization":
+                made = keras.layers.LayerNormalization()
+                made.build((None, layer.inputs))
+            elif layer.type == "Activation":
+                made = keras.layers.Activation(layer.activation)
             else:
                 continue
             self.built[layer.name] = made
@@ -216,6 +227,9 @@ class KerasPeer:
             elif layer.type == "Dense":
                 self.variables.append((built.kernel, [f"{name}.weight"], True))
                 self.variables.append((built.bias, [f"{name}.bias"], False))
+            elif layer.type == "LayerNormalization":
+                self.variables.append((built.gamma, [f"{name}.weight"], False))
+                self.variables.append((built.beta, [f"{name}.bias"], False))
         self.trained = [variable for variable, _, _ in self.variables]
 
     def load(self, weights):

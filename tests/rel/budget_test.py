@@ -43,8 +43,14 @@ def random_job(rng, spill=None):
             lines += ["reset_after = false"]
         if rng.random() < 0.1:
             lines += ["use_bias = false"]
+        if rng.random() < 0.1:
+            lines += ['activation = "softsign"']
         if rng.random() < 0.3:
-            lines += ["[[model.layers]]", 'type = "Dropout"', "rate = 0.2"]
+            lines += ["[[model.layers]]", f'type = "{rng.choice(["Dropout", "SpatialDropout1D"])}"', "rate = 0.2"]
+        if rng.random() < 0.2:
+            lines += ["[[model.layers]]", 'type = "LayerNormalization"']
+        if rng.random() < 0.1:
+            lines += ["[[model.layers]]", 'type = "Activation"', 'activation = "elu"']
     losses = ['loss = "huber"', 'loss = "mean_absolute_error"'] if task == "regress" else ["label_smoothing = 0.1"]
     lines += ["[[model.layers]]", 'type = "Dense"', "[train]", *rng.sample(losses, rng.randrange(2)), f"batch_size = {rows}", "max_steps = 2", "epochs = 5", f"threads = {rng.choice([1, 2, 3])}"]
     if spill is not None and rng.random() < 0.3:
