@@ -290,12 +290,13 @@ Plan PlanWith(const PlanInput& input, const Cut& cut) {
 }
 
 Plan FitToBudget(const PlanInput& input) {
+  const auto as_asked = [](const Plan& plan) { return plan.feasible && !plan.rounding_only_change; };
   Plan plan = FitWithBase(input);
-  if (plan.feasible || input.lowest_base_bytes == 0) return plan;
+  if (as_asked(plan) || input.lowest_base_bytes == 0) return plan;
   PlanInput lowest = input;
   lowest.base_bytes = input.lowest_base_bytes;
   Plan with_less = FitWithBase(lowest);
-  return with_less.feasible ? with_less : plan;
+  return as_asked(with_less) || (with_less.feasible && !plan.feasible) ? with_less : plan;
 }
 
 int64_t SmallestBudget(const PlanInput& input) {

@@ -37,7 +37,8 @@ struct PlanInput {
   EpochWork work;
   double operations_per_second = 0.0;  // 0: unknown
   int64_t base_bytes = 0;              // what the process holds beside the arena
-  int64_t lowest_base_bytes = 0;       // it may be as little; counts where nothing fits otherwise. 0: base_bytes is exact
+  // The base may be as little as this: counts where nothing would fit otherwise, or only smaller row groups. 0: it is exact.
+  int64_t lowest_base_bytes = 0;
   int64_t budget_bytes = 0;
   int64_t max_repeats = 3;  // times a block may run forward beyond the first, at most
   int64_t fewest_rows = 8;  // of a row group; a job whose own groups are smaller keeps them

@@ -142,6 +142,19 @@ PlanInput ManyRows(int64_t budget_bytes) {
   return input;
 }
 
+TEST(Planner, TheSmallestBudgetOfTheJobsOwnGroupsThatAnotherRunHasNamedKeepsThem) {
+  const int64_t named = FitToBudget(ManyRows(1 << 30)).own_groups_bytes;
+  PlanInput input = ManyRows(named);
+  input.base_bytes += 16 * 1024;  // this run holds four pages more
+  EXPECT_LT(FitToBudget(input).group_rows, 30) << "nothing is shown";
+  input.lowest_base_bytes = input.base_bytes - 24 * 1024;
+  EXPECT_EQ(FitToBudget(input).group_rows, 30);
+  EXPECT_LE(FitToBudget(input).peak_bytes, named);
+  input.budget_bytes = named - 64 * 1024;
+  EXPECT_LT(FitToBudget(input).group_rows, 30);
+  EXPECT_TRUE(FitToBudget(input).feasible);
+}
+
 TEST(Planner, SmallerGroupsOnlyWhenNothingElseFits) {
   const Plan unlimited = FitToBudget(ManyRows(1 << 30));
   EXPECT_EQ(unlimited.group_rows, 30);
