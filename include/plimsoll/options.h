@@ -121,6 +121,8 @@ struct TrainOptions {
   double lr_power = 1.0;       // polynomial
   double lr_decay_rate = 0.1;  // step, exponential: the factor of lr_decay_steps updates
   int64_t lr_decay_steps = 0;  // 0: a third of the updates behind the warm-up
+  bool use_ema = false;        // scores and the saved model are of a running average of the weights; costs a float a weight
+  double ema_momentum = 0.99;  // share of the average that stays at each update
   bool shuffle = true;
   uint64_t seed = 1;
   int64_t threads = 0;  // 0: all cores

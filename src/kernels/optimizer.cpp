@@ -78,6 +78,14 @@ void AdagradUpdate(float* w, float* v, const float* g, int64_t count, const Adag
   });
 }
 
+void AverageUpdate(float* average, const float* w, int64_t count, float momentum) {
+  const Tag d;
+  const Vector rest = hn::Set(d, 1.0f - momentum);
+  const GradientClip none;
+  ForWeights(average, w, count, none,
+             [&](Vector old, Vector weight, int64_t) { return hn::MulAdd(hn::Sub(weight, old), rest, old); });
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace plimsoll
 HWY_AFTER_NAMESPACE();
@@ -89,6 +97,7 @@ HWY_EXPORT(SgdUpdate);
 HWY_EXPORT(MomentumUpdate);
 HWY_EXPORT(RmsPropUpdate);
 HWY_EXPORT(AdagradUpdate);
+HWY_EXPORT(AverageUpdate);
 
 void adam_update(float* w, float* m, float* v, const float* g, int64_t count, const AdamStep& step, const GradientClip& clip) {
   HWY_DYNAMIC_DISPATCH(AdamUpdate)(w, m, v, g, count, step, clip);
@@ -104,6 +113,9 @@ void rmsprop_update(float* w, float* v, const float* g, int64_t count, const Rms
 }
 void adagrad_update(float* w, float* v, const float* g, int64_t count, const AdagradStep& step, const GradientClip& clip) {
   HWY_DYNAMIC_DISPATCH(AdagradUpdate)(w, v, g, count, step, clip);
+}
+void average_update(float* average, const float* w, int64_t count, float momentum) {
+  HWY_DYNAMIC_DISPATCH(AverageUpdate)(average, w, count, momentum);
 }
 
 }  // namespace plimsoll

@@ -42,4 +42,7 @@ struct AdagradStep {
 };
 void adagrad_update(float* w, float* v, const float* g, int64_t count, const AdagradStep& step, const GradientClip& clip);
 
+// average += (1 - momentum) (w - average)
+void average_update(float* average, const float* w, int64_t count, float momentum);
+
 }  // namespace plimsoll

@@ -358,6 +358,8 @@ std::vector<Field<TrainOptions>> TrainFields() {
              "step, exponential: factor of lr_decay_steps updates", {"gamma"}),
       Whole("lr_decay_steps", &T::lr_decay_steps, {0, 1'000'000'000'000}, "step, exponential: 0: a third of the run",
             {"step_size"}),
+      Flag("use_ema", &T::use_ema, "score and save a running average of the weights"),
+      Number("ema_momentum", &T::ema_momentum, kShareBelowOne, "share of the average that stays at each update", {"ema_decay"}),
       Flag("shuffle", &T::shuffle, "a new order each epoch"),
       SeedField(),
       Whole("threads", &T::threads, {0, 256}, "0: all cores"),

@@ -68,6 +68,8 @@ class RandomJobs {
                  .lr_power = Tiny(),
                  .lr_decay_rate = Tiny(),
                  .lr_decay_steps = Int(0, 1'000'000),
+                 .use_ema = Coin(),
+                 .ema_momentum = random_.Unit(),
                  .shuffle = Coin(),
                  .seed = static_cast<uint64_t>(random_.Word()) << 32 | random_.Word(),
                  .threads = Int(0, 256)};

@@ -172,8 +172,9 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
       needs.Grad(kGradient, "gradient", weights);
       for (int moment = 0; moment < options.moments; ++moment) {
         const char* name = options.moments == 1 ? "moment of " : moment == 0 ? "first moment of " : "second moment of ";
-        optimizer.Moment(FirstMoment + 2 * number + moment, name + network.name(number), weights);
+        optimizer.Moment(MomentKey(number, moment), name + network.name(number), weights);
       }
+      if (options.averages) optimizer.Moment(MomentKey(number, kAverage), "average of " + network.name(number), weights);
       chunks += (weights / kFloat + kSumChunk - 1) / kSumChunk;
     }
     for (const Need& need : needs.needs()) {

@@ -51,7 +51,10 @@ enum class NetworkOwner : int { Blocks, Head, Slots, Batch, Optimizer, Files, Co
 enum BlocksKey : int { GradientA, GradientB, FirstOutput };                          // + layer number: output of a body layer
 enum HeadKey : int { HeadGradientA, HeadGradientB, Losses, Hits, FirstHeadOutput };  // + layer number
 enum BatchKey : int { SampleNumbers, Lengths, Inputs, Targets, RowBuffer, EpochNumbers };
-enum OptimizerKey : int { PartialSums, FirstMoment };  // + 2 * layer number, + 1 for the second
+enum OptimizerKey : int { PartialSums, FirstMoment };
+// The moments of a layer, 0 and 1, and the running average of its weights, 2.
+inline constexpr int kAverage = 2;
+constexpr int MomentKey(int layer, int number) { return FirstMoment + 3 * layer + number; }
 enum FilesKey : int { WriteBuffer };
 inline constexpr int64_t kWriteBufferBytes = 64 * 1024;
 inline constexpr int64_t kSumChunk = 16384;  // floats of one partial sum of squares
@@ -59,8 +62,9 @@ inline constexpr int64_t kSumChunk = 16384;  // floats of one partial sum of squ
 struct NeedOptions {
   int64_t batch_size = 0;
   SampleShape shape;
-  bool training = true;  // false: evaluation alone, no gradients, moments or tape beyond a block
-  int moments = 2;       // floats that the optimizer keeps for each weight, at most two
+  bool training = true;   // false: evaluation alone, no gradients, moments or tape beyond a block
+  int moments = 2;        // floats that the optimizer keeps for each weight, at most two
+  bool averages = false;  // and one for the running average of the weight
 };
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options);
 

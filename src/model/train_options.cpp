@@ -63,6 +63,10 @@ Status CheckTrainOptions(const TrainOptions& options) {
     return Status::Usage(fmt::format("train.{} = {}: a setting of {} alone", setting.key, options.*setting.member, setting.of),
                          "leave it out, or choose what it belongs to");
   }
+  if (!options.use_ema && options.ema_momentum != defaults.ema_momentum) {
+    return Status::Usage(fmt::format("train.ema_momentum = {}: a setting of use_ema = true alone", options.ema_momentum),
+                         "leave it out, or set train.use_ema = true");
+  }
   if (options.nesterov && !(sgd && options.momentum > 0.0)) {
     return Status::Usage("train.nesterov = true: a setting of optimizer sgd with momentum alone",
                          "leave it out, or set train.momentum (0.9 is usual)");

@@ -44,7 +44,10 @@ void Optimizer::Start() {
   for (int layer = 0; layer < network_.layers(); ++layer) {
     if (!memory_.layer(layer).Has(kGradient)) continue;
     for (int moment = 0; moment < moments_; ++moment) {
-      std::fill_n(moments.F32(FirstMoment + 2 * layer + moment), Floats(memory_.layer(layer)), start);
+      std::fill_n(moments.F32(MomentKey(layer, moment)), Floats(memory_.layer(layer)), start);
+    }
+    if (options_.use_ema) {
+      std::copy_n(memory_.layer(layer).F32(kWeights), Floats(memory_.layer(layer)), moments.F32(MomentKey(layer, kAverage)));
     }
   }
 }
@@ -96,16 +99,31 @@ Status Optimizer::Update(int64_t update, double learning_rate) {
       without_decay.decay = 0.0f;
       Move(layer, share.begin, bias, pace);
       Move(layer, bias, share.end, without_decay);
+      if (!options_.use_ema) return;
+      // The first weights that were trained at all are the first average, as in Keras.
+      average_update(memory_.owner(NetworkOwner::Optimizer).F32(MomentKey(layer, kAverage)) + share.begin,
+                     memory_.layer(layer).F32(kWeights) + share.begin, share.end - share.begin,
+                     update == 1 ? 0.0f : static_cast<float>(options_.ema_momentum));
     });
   }
   return Status::Ok();
+}
+
+void Optimizer::SwapAverages() {
+  if (!options_.use_ema) return;
+  for (int layer = 0; layer < network_.layers(); ++layer) {
+    if (!memory_.layer(layer).Has(kGradient)) continue;
+    float* weights = memory_.layer(layer).F32(kWeights);
+    std::swap_ranges(weights, weights + Floats(memory_.layer(layer)),
+                     memory_.owner(NetworkOwner::Optimizer).F32(MomentKey(layer, kAverage)));
+  }
 }
 
 // Weights [begin, end) of a layer.
 void Optimizer::Move(int layer, int64_t begin, int64_t end, const Pace& pace) const {
   const OwnerMemory& memory = memory_.layer(layer);
   const OwnerMemory& moments = memory_.owner(NetworkOwner::Optimizer);
-  const auto moment = [&](int number) { return moments.F32(FirstMoment + 2 * layer + number) + begin; };
+  const auto moment = [&](int number) { return moments.F32(MomentKey(layer, number)) + begin; };
   float* weights = memory.F32(kWeights) + begin;
   const float* gradient = memory.F32(kGradient) + begin;
   const int64_t count = end - begin;

@@ -16,11 +16,14 @@ class Optimizer {
  public:
   Optimizer(const TrainOptions& options, const Network& network, const NetworkMemory& memory, ThreadPool& pool);
 
-  void Start();  // moments to their first values
+  void Start();  // moments and averages to their first values; after the weights have theirs
 
   // One update at this learning rate; `update` counts from 1. The gradient's norm is summed in double first, in a fixed order,
   // and a gradient that is not finite is refused (Diverged, naming the layer) before any weight changes.
   Status Update(int64_t update, double learning_rate);
+
+  // With use_ema: the weights change places with their running averages. Twice: back again.
+  void SwapAverages();
 
  private:
   // How far the weights move in this update; the same for all of them.

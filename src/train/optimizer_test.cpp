@@ -223,5 +223,38 @@ TEST(Optimizer, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
+TEST(Averages, AreThoseOfTheWeightsThatWereTrainedAndChangePlacesWithThem) {
+  TrainOptions options;
+  options.use_ema = true;
+  options.ema_momentum = 0.8;
+  options.learning_rate = 0.05;
+  const auto setup = SetUpOrThrow(SmallJob(options));
+  Result<std::unique_ptr<Engine>> engine = Open(*setup);
+  ASSERT_TRUE(engine.ok());
+  Update update(*setup, **engine);
+  ASSERT_TRUE(update.Start().ok());
+  std::vector<int64_t> numbers(24);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  Tensors average;
+  for (int number = 1; number <= kUpdates; ++number) {
+    StepSums sums;
+    ASSERT_TRUE(update.Gradients(numbers.data(), 24, sums).ok());
+    ASSERT_TRUE(update.Apply().ok());
+    const Tensors weights = Gather(*setup, **engine, kWeights);
+    if (number == 1) average = weights;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      for (size_t e = 0; e < weights[i].values.size(); ++e) {
+        average[i].values[e] += 0.2 * (weights[i].values[e] - average[i].values[e]);
+      }
+    }
+  }
+  const Tensors trained = Gather(*setup, **engine, kWeights);
+  EXPECT_GT(Distance(trained, average), kNoticed);
+  update.SwapAverages();
+  EXPECT_LT(Distance(Gather(*setup, **engine, kWeights), average), 1e-5);
+  update.SwapAverages();
+  EXPECT_EQ(Distance(Gather(*setup, **engine, kWeights), trained), 0.0);
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -84,9 +84,11 @@ Status UseSlots(Setup& setup, Step& step) {
 
 void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps) {
   const int64_t batch_size = std::min(needed.job.train.batch_size, needed.samples);
-  input.owners = DeclareNeeds(
-      network,
-      {.batch_size = batch_size, .shape = needed.shape, .training = needed.training, .moments = MomentsOf(needed.job.train)});
+  input.owners = DeclareNeeds(network, {.batch_size = batch_size,
+                                        .shape = needed.shape,
+                                        .training = needed.training,
+                                        .moments = MomentsOf(needed.job.train),
+                                        .averages = needed.job.train.use_ema});
   input.block_steps = kBlockSteps;
   input.slice_rows = kSliceRows;
   input.slice_steps = network.pooling() == nullptr;

@@ -48,9 +48,12 @@ class Run {
   Status Start() { return update_.Start(); }
   Status Epochs(RunResult& result);
   Result<Score> ScoreNow();
+  // The weights that are scored and saved take the place of those that are trained.
+  void Finish() { update_.SwapAverages(); }
   int64_t peak_bytes() const { return std::max(peak_before_, PeakResidentBytes()); }
 
  private:
+  Result<Score> ScoreAveraged();
   Status Epoch(int64_t epoch);
   Status TakeNewBudget();
   Status ChangeBudget(int64_t bytes, ResizeAnswer& answer);
@@ -76,6 +79,14 @@ class Run {
   bool peak_is_ours_ = true;  // the peak that the system tells is of this budget, not of a larger one before
   Clock::time_point looked_ = Clock::now();
 };
+
+// Of the averages, where they are kept. `Finish` has brought them in for good.
+Result<Score> Run::ScoreAveraged() {
+  update_.SwapAverages();
+  Result<Score> score = ScoreNow();
+  update_.SwapAverages();
+  return score;
+}
 
 Result<Score> Run::ScoreNow() {
   if (setup_.valid != nullptr) return ScoreSamples(setup_, engine_, ScoredPart::ValidationFile, setup_.valid->count());
@@ -125,7 +136,7 @@ Status Run::Epoch(int64_t epoch) {
   end.updates = update_.done();
   end.train = ToScore(sums, setup_.job.task);
   if (has_valid()) {
-    const Result<Score> valid = ScoreNow();
+    const Result<Score> valid = ScoreAveraged();
     if (!valid.ok()) return valid.status();
     end.has_valid = true;
     end.valid = valid.value();
@@ -235,6 +246,7 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   if (!first.ok()) return first.status();
   result.first = first.value();
   PLIMSOLL_RETURN_IF_ERROR(run.Epochs(result));
+  run.Finish();
   const Result<Score> last = run.ScoreNow();
   if (!last.ok()) return last.status();
   result.last = last.value();

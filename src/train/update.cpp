@@ -63,4 +63,10 @@ Status Update::Apply() {
   return Status::Ok();
 }
 
+void Update::SwapAverages() {
+  if (!setup_.job.train.use_ema) return;
+  optimizer_.SwapAverages();
+  engine_.step.PrepareWeights();
+}
+
 }  // namespace plimsoll

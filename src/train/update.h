@@ -21,6 +21,8 @@ class Update {
   Status Gradients(const int64_t* numbers, int64_t count, StepSums& sums);
   // Changes the weights by the gradient.
   Status Apply();
+  // With use_ema, between the weights that are trained and their averages, which are scored and saved.
+  void SwapAverages();
   // After the engine has taken another plan.
   void Rebind();
   int64_t done() const { return done_; }
