@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Head()}},
         GradientCase{"RnnOfAnotherFunction",
                      kFeaturesToValueSeries,
-                     {SimpleRNNOptions{.units = 4, .activation = Activation::Relu}, Head()}},
+                     {SimpleRNNOptions{.units = 4, .activation = Activation::LeakyRelu}, Head()}},
         GradientCase{"ActivationLayer",
                      kFeaturesToValueSeries,
                      {DenseOf(5, Activation::Linear), ActivationOptions{.activation = Activation::Elu}, LstmOf(4),
