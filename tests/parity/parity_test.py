@@ -91,7 +91,7 @@ def optimizer_case(name, optimizer, **settings):
 
 
 KERAS_CASES += [Case(f"lstm_{activation}", [{**LSTM, "activation": activation}, HEAD], features=5)
-                for activation in ("relu", "softsign", "elu", "leaky_relu", "sigmoid", "linear")]
+                for activation in ("relu", "softsign", "elu", "leaky_relu", "sigmoid")]
 KERAS_CASES += [
     Case("lstm_hard_sigmoid", [{**LSTM, "recurrent_activation": "hard_sigmoid"}, HEAD], features=5),
     Case("gru_hard_sigmoid_relu", [{**GRU, "recurrent_activation": "hard_sigmoid", "activation": "relu"}, HEAD], features=5),

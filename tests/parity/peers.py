@@ -98,8 +98,7 @@ def resolve(case):
         base = kind.lower()
         seen = counts[base] = counts.get(base, -1) + 1
         name = options.get("name") or (base if seen == 0 else f"{base}_{seen}")
-        following = case.layers[number + 1]["type"] if number + 1 < len(case.layers) else ""
-        needed = case.per_step or following in (*GATES, "Pooling")
+        needed = case.per_step or any(later["type"] in (*GATES, "Pooling") for later in case.layers[number + 1:])
         units = options.get("output_dim") or options.get("units") or width
         activation = options.get("activation", "tanh" if kind in GATES else "linear")
         layers.append(Layer(name, kind, width, units, activation, options.get("mode", "last"),
