@@ -29,7 +29,7 @@ double MillisecondsSince(Clock::time_point start) {
 
 struct Problem {
   std::string cell;
-  int64_t steps = 0, rows = 0, inputs = 0, units = 0, layers = 1, words = 0;
+  int64_t steps = 0, rows = 0, inputs = 0, units = 0, layers = 1, words = 0, projected = 0;
   std::string budget = "auto";
 };
 
@@ -52,6 +52,7 @@ Result<Problem> ParseProblem(const std::string& text) {
                      : word[0] == 'h' ? &problem.units
                      : word[0] == 'l' ? &problem.layers
                      : word[0] == 'v' ? &problem.words
+                     : word[0] == 'p' ? &problem.projected
                                       : nullptr;
     if (field == nullptr || value <= 0) return Status::Usage("'" + word + "' in '" + text + "' is not understood");
     *field = value;
@@ -59,6 +60,7 @@ Result<Problem> ParseProblem(const std::string& text) {
   if (problem.steps == 0 || problem.rows == 0 || problem.inputs == 0 || problem.units == 0) {
     return Status::Usage("'" + text + "': wanted tSTEPS bROWS dINPUTS hUNITS");
   }
+  if (problem.projected > 0 && cell != "lstm") return Status::Usage("'" + text + "': pSIZE goes with lstm");
   return problem;
 }
 
@@ -121,7 +123,7 @@ Job JobOf(const Problem& problem, int threads) {
   job.data.train = "bench";
   if (problem.words > 0) job.layers.push_back({"", EmbeddingOptions{.input_dim = problem.words, .output_dim = problem.inputs}});
   for (int64_t layer = 0; layer < problem.layers; ++layer) {
-    LayerKind kind = LSTMOptions{.units = problem.units};
+    LayerKind kind = LSTMOptions{.units = problem.units, .proj_size = problem.projected};
     if (problem.cell == "gru") kind = GRUOptions{.units = problem.units};
     if (problem.cell == "rnn") kind = SimpleRNNOptions{.units = problem.units};
     job.layers.push_back({"", kind});

@@ -129,7 +129,7 @@ constexpr std::array kShortFlags = {
     ShortFlag{"--max-steps", "train.max_steps", "N", "end after this many updates"},
     ShortFlag{"--batch-size", "train.batch_size", "N", "sequences one update covers"},
     ShortFlag{"--lr", "train.learning_rate", "X", "learning rate"},
-    ShortFlag{"--optimizer", "train.optimizer", "NAME", "adam, adamw, sgd, rmsprop or adagrad"},
+    ShortFlag{"--optimizer", "train.optimizer", "NAME", "adam, adamw, sgd, rmsprop, adagrad or lazy_adam"},
     ShortFlag{"--lr-schedule", "train.lr_schedule", "NAME", "constant, linear, cosine, one_cycle, ..."},
     ShortFlag{"--warmup-steps", "train.warmup_steps", "N", "updates in which the rate rises from 0"},
     ShortFlag{"--clip-norm", "train.clip_norm", "X", "bound on the norm of the whole gradient"},

@@ -17,6 +17,23 @@ namespace plimsoll {
 enum class Task { Classify, Regress };
 enum class Activation { Linear, Relu, Tanh, Sigmoid, Softmax, HardSigmoid, Softsign, Elu, LeakyRelu };
 enum class PoolingMode { Last, Mean, Max };
+enum class MergeMode { Concatenate, Add, Multiply };
+// First values of weights, as Keras draws them.
+enum class Initializer {
+  GlorotUniform,
+  GlorotNormal,
+  HeUniform,
+  HeNormal,
+  LecunUniform,
+  LecunNormal,
+  Orthogonal,
+  RandomUniform,    // within 0.05 of 0
+  RandomNormal,     // deviation 0.05
+  TruncatedNormal,  // the same, nothing beyond 0.1
+  Zeros,
+  Ones,
+  Identity
+};
 
 // Where samples come from. A path ending in .npz holds `x`, `y` and optionally `lengths`; a .npy path is `x` alone
 // and needs `targets` (and `lengths` where rows end early). "generate:adding?steps=200&samples=10000" makes its own.
@@ -35,6 +52,10 @@ struct DataOptions {
 struct EmbeddingOptions {
   int64_t input_dim = 0;  // number of ids; 0: taken from the data's vocabulary
   int64_t output_dim = 64;
+  Initializer embeddings_initializer = Initializer::RandomUniform;
+  double embeddings_l1 = 0.0;  // times the sum of |w|: added to the loss
+  double embeddings_l2 = 0.0;  // times the sum of w^2: the same
+  std::string weights = {};    // a file of vectors that the table begins with; empty: embeddings_initializer
   bool operator==(const EmbeddingOptions&) const = default;
 };
 struct LSTMOptions {
@@ -44,6 +65,19 @@ struct LSTMOptions {
   Activation activation = Activation::Tanh;               // of the candidate, and of c on its way to h
   Activation recurrent_activation = Activation::Sigmoid;  // of the gates
   bool unit_forget_bias = true;                           // the forget gate's bias begins at 1
+  Initializer kernel_initializer = Initializer::GlorotUniform;
+  Initializer recurrent_initializer = Initializer::Orthogonal;
+  Initializer bias_initializer = Initializer::Zeros;
+  double kernel_l1 = 0.0;  // times the sum of |w| of the input's weights: added to the loss
+  double kernel_l2 = 0.0;  // times the sum of w^2: the same
+  double recurrent_l1 = 0.0;
+  double recurrent_l2 = 0.0;
+  double bias_l1 = 0.0;
+  double bias_l2 = 0.0;
+  int64_t proj_size = 0;           // below units: h is a product of so many rows with o act(c); 0: h is o act(c) itself
+  double dropout = 0.0;            // share of inputs set to zero while training, the same for all steps of a sequence
+  double recurrent_dropout = 0.0;  // the same of h before its products
+  bool go_backwards = false;       // each sequence from its end; only of the first layer that knows time
   bool operator==(const LSTMOptions&) const = default;
 };
 struct GRUOptions {
@@ -53,6 +87,18 @@ struct GRUOptions {
   Activation activation = Activation::Tanh;               // of the candidate
   Activation recurrent_activation = Activation::Sigmoid;  // of the gates
   bool reset_after = true;  // the reset gate acts behind its product, as in Keras, cuDNN and PyTorch; false: before it
+  Initializer kernel_initializer = Initializer::GlorotUniform;
+  Initializer recurrent_initializer = Initializer::Orthogonal;
+  Initializer bias_initializer = Initializer::Zeros;
+  double kernel_l1 = 0.0;
+  double kernel_l2 = 0.0;
+  double recurrent_l1 = 0.0;
+  double recurrent_l2 = 0.0;
+  double bias_l1 = 0.0;
+  double bias_l2 = 0.0;
+  double dropout = 0.0;
+  double recurrent_dropout = 0.0;
+  bool go_backwards = false;
   bool operator==(const GRUOptions&) const = default;
 };
 struct SimpleRNNOptions {
@@ -60,6 +106,18 @@ struct SimpleRNNOptions {
   std::optional<bool> return_sequences = std::nullopt;
   bool use_bias = true;
   Activation activation = Activation::Tanh;
+  Initializer kernel_initializer = Initializer::GlorotUniform;
+  Initializer recurrent_initializer = Initializer::Orthogonal;
+  Initializer bias_initializer = Initializer::Zeros;
+  double kernel_l1 = 0.0;
+  double kernel_l2 = 0.0;
+  double recurrent_l1 = 0.0;
+  double recurrent_l2 = 0.0;
+  double bias_l1 = 0.0;
+  double bias_l2 = 0.0;
+  double dropout = 0.0;
+  double recurrent_dropout = 0.0;
+  bool go_backwards = false;
   bool operator==(const SimpleRNNOptions&) const = default;
 };
 struct PoolingOptions {
@@ -69,6 +127,12 @@ struct PoolingOptions {
 struct DenseOptions {
   int64_t units = 0;  // 0: the width that the task asks for (the last layer only)
   Activation activation = Activation::Linear;
+  Initializer kernel_initializer = Initializer::GlorotUniform;
+  Initializer bias_initializer = Initializer::Zeros;
+  double kernel_l1 = 0.0;
+  double kernel_l2 = 0.0;
+  double bias_l1 = 0.0;
+  double bias_l2 = 0.0;
   bool operator==(const DenseOptions&) const = default;
 };
 struct ActivationOptions {
@@ -85,17 +149,25 @@ struct DropoutOptions {
   bool operator==(const DropoutOptions&) const = default;
 };
 
+struct MergeOptions {
+  MergeMode mode = MergeMode::Concatenate;
+  bool operator==(const MergeOptions&) const = default;
+};
+
 using LayerKind = std::variant<EmbeddingOptions, LSTMOptions, GRUOptions, SimpleRNNOptions, PoolingOptions, DenseOptions,
-                               ActivationOptions, LayerNormalizationOptions, DropoutOptions>;
+                               ActivationOptions, LayerNormalizationOptions, DropoutOptions, MergeOptions>;
+inline constexpr const char* kInputName = "input";  // the data, among a layer's inputs
 struct LayerOptions {
   std::string name;  // empty: the type in lower case with a counter (lstm, lstm_1)
   LayerKind kind;
+  std::vector<std::string> inputs = {};  // names of layers listed before; empty: the layer before, of the first one the data
+  bool trainable = true;  // false: the weights stay as they begin, and cost neither gradient nor moments
   bool operator==(const LayerOptions&) const = default;
 };
 
 enum class Loss { Auto, SparseCategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError, MeanAbsoluteError, Huber };
-enum class OptimizerKind { Adam, AdamW, Sgd, RmsProp, Adagrad };
-enum class LrSchedule { Constant, Linear, Cosine, Polynomial, InverseSqrt, Step, Exponential, OneCycle };
+enum class OptimizerKind { Adam, AdamW, Sgd, RmsProp, Adagrad, LazyAdam };
+enum class LrSchedule { Constant, Linear, Cosine, Polynomial, InverseSqrt, Step, Exponential, OneCycle, Plateau };
 struct TrainOptions {
   int64_t batch_size = 32;  // sequences one update covers
   int64_t epochs = 1;
@@ -105,8 +177,8 @@ struct TrainOptions {
   double huber_delta = 1.0;      // huber: where the parabola ends
   OptimizerKind optimizer = OptimizerKind::Adam;
   std::optional<double> learning_rate = std::nullopt;  // unset: 0.01 for sgd, 0.001 for the others
-  double beta_1 = 0.9;                                 // adam, adamw
-  double beta_2 = 0.999;                               // adam, adamw
+  double beta_1 = 0.9;                                 // the adams
+  double beta_2 = 0.999;                               // the adams
   double epsilon = 1e-7;                               // all but sgd
   double weight_decay = 0.004;                         // adamw; biases are left out of it
   double momentum = 0.0;                               // sgd; above 0 it costs a moment a weight
@@ -125,7 +197,12 @@ struct TrainOptions {
   double ema_momentum = 0.99;  // share of the average that stays at each update
   bool shuffle = true;
   uint64_t seed = 1;
-  int64_t threads = 0;  // 0: all cores
+  int64_t threads = 0;              // 0: all cores
+  double clip_tensor_norm = 0.0;    // norm of each weight tensor's gradient; 0: off. One of the three clips
+  double plateau_factor = 0.1;      // plateau: what the rate is multiplied with
+  int64_t plateau_patience = 10;    // plateau: epochs without a better loss before that
+  double plateau_min_delta = 1e-4;  // plateau: a loss is better where it is lower by more than this
+  double plateau_min_lr = 0.0;      // plateau: the rate falls no further
   bool operator==(const TrainOptions&) const = default;
 };
 

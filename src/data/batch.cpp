@@ -8,9 +8,11 @@
 namespace plimsoll {
 namespace {
 
-// Reads `steps` rows of `bytes` each through the row buffer and deals them out to their row-steps.
+// Reads the rows of a sequence, of `bytes` each, through the row buffer and deals them out to their row-steps; reversed: from
+// its end.
 template <typename ReadRows>
-Status DealRow(const RowGroup& group, int64_t row, int64_t bytes, char* buffer, void* out, const ReadRows& read) {
+Status DealRow(const RowGroup& group, int64_t row, int64_t bytes, bool reversed, char* buffer, void* out,
+               const ReadRows& read) {
   const int64_t at_once = std::max<int64_t>(1, kRowBufferBytes / bytes);
   PLIMSOLL_CHECK(bytes <= kRowBufferBytes, "one step's values fit the row buffer; the job reader bounds the width");
   const int64_t length = group.lengths[row];
@@ -18,9 +20,10 @@ Status DealRow(const RowGroup& group, int64_t row, int64_t bytes, char* buffer, 
   int64_t active = group.rows;
   for (int64_t first = 0; first < length; first += at_once) {
     const int64_t steps = std::min(at_once, length - first);
-    PLIMSOLL_RETURN_IF_ERROR(read(first, steps, buffer));
+    PLIMSOLL_RETURN_IF_ERROR(read(reversed ? length - first - steps : first, steps, buffer));
     for (int64_t t = 0; t < steps; ++t) {
-      std::memcpy(static_cast<char*>(out) + place * bytes, buffer + t * bytes, static_cast<size_t>(bytes));
+      const char* from = buffer + (reversed ? steps - 1 - t : t) * bytes;
+      std::memcpy(static_cast<char*>(out) + place * bytes, from, static_cast<size_t>(bytes));
       while (active > 0 && group.lengths[active - 1] <= first + t) --active;
       place += active;
     }
@@ -66,7 +69,7 @@ Status Batch::ReadInputs(const RowGroup& group) {
   const int64_t bytes = samples_->shape().width * 4;
   for (int64_t row = 0; row < group.rows; ++row) {
     PLIMSOLL_RETURN_IF_ERROR(DealRow(
-        group, row, bytes, buffers_.row, buffers_.inputs,
+        group, row, bytes, reversed_, buffers_.row, buffers_.inputs,
         [&](int64_t first, int64_t steps, void* out) { return samples_->ReadInputs(group.samples[row], first, steps, out); }));
   }
   return Status::Ok();
@@ -77,10 +80,10 @@ Status Batch::ReadTargets(const RowGroup& group) {
   const int64_t bytes = shape.target_width * 4;
   for (int64_t row = 0; row < group.rows; ++row) {
     if (shape.target_per_step) {
-      PLIMSOLL_RETURN_IF_ERROR(
-          DealRow(group, row, bytes, buffers_.row, buffers_.targets, [&](int64_t first, int64_t steps, void* out) {
-            return samples_->ReadTargets(group.samples[row], first, steps, out);
-          }));
+      PLIMSOLL_RETURN_IF_ERROR(DealRow(group, row, bytes, /*reversed=*/false, buffers_.row, buffers_.targets,
+                                       [&](int64_t first, int64_t steps, void* out) {
+                                         return samples_->ReadTargets(group.samples[row], first, steps, out);
+                                       }));
     } else {
       PLIMSOLL_RETURN_IF_ERROR(
           samples_->ReadTargets(group.samples[row], 0, 1, static_cast<char*>(buffers_.targets) + row * bytes));

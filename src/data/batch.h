@@ -1,6 +1,7 @@
 // batch: fills row groups from samples. The sequences of one update are sorted by length (longest first, then by sample
 //   number) and cut into groups of the plan's rows, so rows of similar length run together; one group's values are in memory
 //   at a time.
+//   A model that reads each sequence from its end gets it so from here: inputs are turned round, targets stay.
 //   never: drops, cuts or pads a sequence; allocates
 #pragma once
 
@@ -23,8 +24,9 @@ inline constexpr int64_t kRowBufferBytes = 64 * 1024;
 
 class Batch {
  public:
-  Batch(Samples* samples, const BatchBuffers& buffers, int64_t group_rows)
-      : samples_(samples), buffers_(buffers), group_rows_(group_rows) {}
+  // reversed: the last step of each sequence comes first.
+  Batch(Samples* samples, const BatchBuffers& buffers, int64_t group_rows, bool reversed)
+      : samples_(samples), buffers_(buffers), group_rows_(group_rows), reversed_(reversed) {}
 
   // Takes the sequences of one update. numbers: their sample numbers; sorted in place of the buffer.
   void Start(const int64_t* numbers, int64_t count);
@@ -41,6 +43,7 @@ class Batch {
   Samples* samples_;
   BatchBuffers buffers_;
   int64_t group_rows_;
+  bool reversed_;
   int64_t count_ = 0;
   int64_t items_ = 0;
   int64_t row_steps_ = 0;

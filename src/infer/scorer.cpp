@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace plimsoll {
+namespace {
+
+constexpr int64_t kScoredTrainingSamples = 1024;  // without validation data
+
+}  // namespace
 
 Score ToScore(const StepSums& sums, Task task) {
   Score score{.loss = sums.loss / static_cast<double>(sums.items), .items = sums.items};
@@ -12,7 +17,7 @@ Score ToScore(const StepSums& sums, Task task) {
 
 Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count) {
   Samples* samples = part == ScoredPart::ValidationFile ? setup.valid.get() : setup.samples.get();
-  Batch batch(samples, engine.batch_buffers(), setup.plan.group_rows);
+  Batch batch(samples, engine.batch_buffers(), setup.plan.group_rows, setup.network->spec().reversed);
   int64_t* numbers = engine.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
   const int64_t batch_size = std::min(setup.job.train.batch_size, setup.samples->count());
   StepSums sums;
@@ -38,7 +43,16 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
       engine.step.EvaluateGroup(rows.value(), sums);
     }
   }
-  return ToScore(sums, setup.job.task);
+  Score score = ToScore(sums, setup.job.task);
+  score.loss += engine.penalty.Value();
+  return score;
+}
+
+Result<Score> ScoreRun(Setup& setup, Engine& engine) {
+  if (setup.valid != nullptr) return ScoreSamples(setup, engine, ScoredPart::ValidationFile, setup.valid->count());
+  if (setup.split->valid_count() > 0)
+    return ScoreSamples(setup, engine, ScoredPart::ValidationShare, setup.split->valid_count());
+  return ScoreSamples(setup, engine, ScoredPart::Training, std::min(kScoredTrainingSamples, setup.split->train_count()));
 }
 
 }  // namespace plimsoll

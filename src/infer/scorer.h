@@ -13,6 +13,9 @@ enum class ScoredPart { Training, ValidationShare, ValidationFile };
 // The first `count` samples of a part, in file order.
 Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count);
 
+// What a run is scored on: its validation data, else the first 1024 training samples.
+Result<Score> ScoreRun(Setup& setup, Engine& engine);
+
 Score ToScore(const StepSums& sums, Task task);
 
 }  // namespace plimsoll

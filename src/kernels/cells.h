@@ -19,7 +19,7 @@ struct CellActivations {
   bool usual() const { return outer == Activation::Tanh && gate == Activation::Sigmoid; }
 };
 
-// c: in c', out c.
+// c: in c', out c. h: o act(c).
 void lstm_cell_forward(CellActivations by, float* gates, float* c, float* h, int64_t n, int64_t stride);
 void lstm_cell_replay(CellActivations by, float* c, float* h, const float* gates, int64_t n, int64_t stride);
 // c from c' and activated gates.
@@ -27,6 +27,9 @@ void lstm_cell_rescan(float* c, const float* c_before, const float* gates, int64
 // d_c: in from t+1, out for t-1.
 void lstm_cell_backward(CellActivations by, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
                         const float* c_before, int64_t n, int64_t stride);
+// The same where h is a projection of o act(c): d_shown is the gradient of o act(c), all of it. c: in c, out o act(c).
+void lstm_projected_backward(CellActivations by, float* gates, float* d_c, const float* d_shown, float* c,
+                             const float* c_before, int64_t n, int64_t stride);
 
 void gru_cell_forward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride);
 // Of both kinds of GRU; columns: of the panel.

@@ -37,36 +37,48 @@ void dense_transpose(float* transposed, const float* weights, const DenseShape& 
 
 void dense_forward(float* out, const float* x, const float* weights, const float* bias, int64_t rows, const DenseShape& shape,
                    const DenseTiles& tiles, ThreadPool& pool) {
-  const int64_t stride = shape.stride(), panels = shape.panels();
   pool.Run([&](int part) {
     const Share share = ShareOf(rows, part, pool.size());
-    for (int64_t panel = 0; panel < panels; ++panel) {
-      const bool last = panel + 1 == panels;
-      ForTiles(share.end - share.begin, [&](int64_t row, int64_t n) {
-        row += share.begin;
-        float* tile_out = out + row * stride + panel * kPanelColumns;
-        fill_rows(tile_out, bias + panel * kPanelColumns, n, last ? TailColumns(shape.units) : kPanelColumns, stride);
-        (*tiles.set)[tiles.forward.at(panel, panels) + static_cast<int>(n) - 1](tile_out, x + row * shape.input_stride,
-                                                                                weights + panel * shape.inputs * kPanelColumns);
-      });
-    }
+    dense_rows_forward(out + share.begin * shape.stride(), x + share.begin * shape.input_stride, weights, bias,
+                       share.end - share.begin, shape, tiles);
   });
+}
+
+void dense_rows_forward(float* out, const float* x, const float* weights, const float* bias, int64_t rows,
+                        const DenseShape& shape, const DenseTiles& tiles) {
+  constexpr float kNoBias[kPanelColumns] = {};
+  const int64_t stride = shape.stride(), panels = shape.panels();
+  for (int64_t panel = 0; panel < panels; ++panel) {
+    const float* start = bias == nullptr ? kNoBias : bias + panel * kPanelColumns;
+    const bool last = panel + 1 == panels;
+    ForTiles(rows, [&](int64_t row, int64_t n) {
+      float* tile_out = out + row * stride + panel * kPanelColumns;
+      fill_rows(tile_out, start, n, last ? TailColumns(shape.units) : kPanelColumns, stride);
+      (*tiles.set)[tiles.forward.at(panel, panels) + static_cast<int>(n) - 1](tile_out, x + row * shape.input_stride,
+                                                                              weights + panel * shape.inputs * kPanelColumns);
+    });
+  }
 }
 
 void dense_backward(float* d_x, const float* delta, const float* transposed, int64_t rows, const DenseShape& shape,
                     const DenseTiles& tiles, ThreadPool& pool) {
-  const int64_t d_stride = ActivationStride(shape.inputs), column_tiles = shape.input_tiles();
   pool.Run([&](int part) {
     const Share share = ShareOf(rows, part, pool.size());
-    for (int64_t q = 0; q < column_tiles; ++q) {
-      const int first = tiles.back.at(q, column_tiles);
-      ForTiles(share.end - share.begin, [&](int64_t row, int64_t n) {
-        row += share.begin;
-        (*tiles.set)[first + static_cast<int>(n) - 1](d_x + row * d_stride + q * kPanelColumns, delta + row * shape.stride(),
-                                                      transposed + q * shape.units * kPanelColumns);
-      });
-    }
+    dense_rows_backward(d_x + share.begin * ActivationStride(shape.inputs), delta + share.begin * shape.stride(), transposed,
+                        share.end - share.begin, shape, tiles);
   });
+}
+
+void dense_rows_backward(float* d_x, const float* delta, const float* transposed, int64_t rows, const DenseShape& shape,
+                         const DenseTiles& tiles) {
+  const int64_t d_stride = ActivationStride(shape.inputs), column_tiles = shape.input_tiles();
+  for (int64_t q = 0; q < column_tiles; ++q) {
+    const int first = tiles.back.at(q, column_tiles);
+    ForTiles(rows, [&](int64_t row, int64_t n) {
+      (*tiles.set)[first + static_cast<int>(n) - 1](d_x + row * d_stride + q * kPanelColumns, delta + row * shape.stride(),
+                                                    transposed + q * shape.units * kPanelColumns);
+    });
+  }
 }
 
 void dense_gradient(float* d_weights, float* d_bias, const float* delta, const float* x, int64_t rows, const DenseShape& shape,
@@ -77,7 +89,9 @@ void dense_gradient(float* d_weights, float* d_bias, const float* delta, const f
     for (int64_t panel = share.begin; panel < share.end; ++panel) {
       const bool last = panel + 1 == panels;
       const float* panel_delta = delta + panel * kPanelColumns;
-      add_rows(d_bias + panel * kPanelColumns, panel_delta, rows, last ? TailColumns(shape.units) : kPanelColumns, stride);
+      if (d_bias != nullptr) {
+        add_rows(d_bias + panel * kPanelColumns, panel_delta, rows, last ? TailColumns(shape.units) : kPanelColumns, stride);
+      }
       SumRows(d_weights + panel * shape.inputs * kPanelColumns, panel_delta, stride, x, shape.input_stride, rows,
               tiles.sum.at(panel, panels), *tiles.set);
     }

@@ -36,10 +36,15 @@ void dense_transpose(float* transposed, const float* weights, const DenseShape& 
 // out = b + x W, without activation.
 void dense_forward(float* out, const float* x, const float* weights, const float* bias, int64_t rows, const DenseShape& shape,
                    const DenseTiles& tiles, ThreadPool& pool);
+// The same on the calling thread; bias null: out = x W.
+void dense_rows_forward(float* out, const float* x, const float* weights, const float* bias, int64_t rows,
+                        const DenseShape& shape, const DenseTiles& tiles);
 // d_x = delta W^T; rows of d_x are ActivationStride(inputs) apart.
 void dense_backward(float* d_x, const float* delta, const float* transposed, int64_t rows, const DenseShape& shape,
                     const DenseTiles& tiles, ThreadPool& pool);
-// d_weights += x^T delta, d_bias += sum of delta; rows ascending.
+void dense_rows_backward(float* d_x, const float* delta, const float* transposed, int64_t rows, const DenseShape& shape,
+                         const DenseTiles& tiles);
+// d_weights += x^T delta, d_bias += sum of delta; rows ascending. d_bias null: there is none.
 void dense_gradient(float* d_weights, float* d_bias, const float* delta, const float* x, int64_t rows, const DenseShape& shape,
                     const DenseTiles& tiles, ThreadPool& pool);
 

@@ -65,37 +65,48 @@ void LstmRescan(float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before, const
   }
 }
 
-template <class Outer, class Gate>
-void LstmBackwardBy(Outer outer, Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_c, const float* HWY_RESTRICT d_h,
-                    const float* HWY_RESTRICT d_out, const float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before, int64_t n,
-                    int64_t stride) {
+// What a row of h hears: from above and from t+1.
+struct LstmGradientOfH {
+  const float* HWY_RESTRICT d_h;
+  const float* HWY_RESTRICT d_out;
+  Vector At(Tag d, int64_t at) const { return hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at)); }
+  void Leave(Tag, int64_t, Vector) const {}
+};
+// The same behind a projection, which has added them; it wants o act(c) in the place of c.
+struct LstmGradientOfShown {
+  const float* HWY_RESTRICT d_shown;
+  float* c;
+  Vector At(Tag d, int64_t at) const { return hn::LoadU(d, d_shown + at); }
+  void Leave(Tag d, int64_t at, Vector shown) const { hn::StoreU(shown, d, c + at); }
+};
+
+template <class Outer, class Gate, class Above>
+void LstmBackwardBy(Outer outer, Gate gate, Above above, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_c, const float* c,
+                    const float* HWY_RESTRICT c_before, int64_t n, int64_t stride) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t row = 0; row < n; ++row) {
     for (int64_t u = 0; u < kUnits; u += lanes) {
+      const int64_t at = row * stride + u;
       const Vector i = hn::LoadU(d, gates + u);
       const Vector f = hn::LoadU(d, gates + kUnits + u);
       const Vector g = hn::LoadU(d, gates + 2 * kUnits + u);
       const Vector o = hn::LoadU(d, gates + 3 * kUnits + u);
-      const Vector squashed = outer(d, hn::LoadU(d, c + u));
-      const Vector dh = hn::Add(hn::LoadU(d, d_out + u), hn::LoadU(d, d_h + u));
-      const Vector dc = hn::MulAdd(hn::Mul(dh, o), outer.Slope(d, squashed), hn::LoadU(d, d_c + u));
+      const Vector squashed = outer(d, hn::LoadU(d, c + at));
+      const Vector dh = above.At(d, at);
+      const Vector dc = hn::MulAdd(hn::Mul(dh, o), outer.Slope(d, squashed), hn::LoadU(d, d_c + at));
       const Vector delta_i = hn::Mul(hn::Mul(dc, g), gate.Slope(d, i));
-      const Vector delta_f = hn::Mul(hn::Mul(dc, hn::LoadU(d, c_before + u)), gate.Slope(d, f));
+      const Vector delta_f = hn::Mul(hn::Mul(dc, hn::LoadU(d, c_before + at)), gate.Slope(d, f));
       const Vector delta_g = hn::Mul(hn::Mul(dc, i), outer.Slope(d, g));
       const Vector delta_o = hn::Mul(hn::Mul(dh, squashed), gate.Slope(d, o));
       hn::StoreU(delta_i, d, gates + u);
       hn::StoreU(delta_f, d, gates + kUnits + u);
       hn::StoreU(delta_g, d, gates + 2 * kUnits + u);
       hn::StoreU(delta_o, d, gates + 3 * kUnits + u);
-      hn::StoreU(hn::Mul(dc, f), d, d_c + u);
+      hn::StoreU(hn::Mul(dc, f), d, d_c + at);
+      above.Leave(d, at, hn::Mul(o, squashed));
     }
     gates += kColumns;
-    d_c += stride;
-    d_h += stride;
-    d_out += stride;
-    c += stride;
-    c_before += stride;
   }
 }
 
@@ -111,8 +122,16 @@ void LstmReplay(CellActivations by, float* c, float* h, const float* gates, int6
 
 void LstmBackward(CellActivations by, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
                   const float* c_before, int64_t n, int64_t stride) {
-  if (by.usual()) return LstmBackwardBy(TanhFunction(), SigmoidFunction(), gates, d_c, d_h, d_out, c, c_before, n, stride);
-  LstmBackwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, gates, d_c, d_h, d_out, c, c_before, n, stride);
+  const LstmGradientOfH above{d_h, d_out};
+  if (by.usual()) return LstmBackwardBy(TanhFunction(), SigmoidFunction(), above, gates, d_c, c, c_before, n, stride);
+  LstmBackwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, above, gates, d_c, c, c_before, n, stride);
+}
+
+void LstmProjectedBackward(CellActivations by, float* gates, float* d_c, const float* d_shown, float* c, const float* c_before,
+                           int64_t n, int64_t stride) {
+  const LstmGradientOfShown above{d_shown, c};
+  if (by.usual()) return LstmBackwardBy(TanhFunction(), SigmoidFunction(), above, gates, d_c, c, c_before, n, stride);
+  LstmBackwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, above, gates, d_c, c, c_before, n, stride);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -125,6 +144,7 @@ HWY_EXPORT(LstmForward);
 HWY_EXPORT(LstmReplay);
 HWY_EXPORT(LstmRescan);
 HWY_EXPORT(LstmBackward);
+HWY_EXPORT(LstmProjectedBackward);
 
 void lstm_cell_forward(CellActivations by, float* gates, float* c, float* h, int64_t n, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(LstmForward)(by, gates, c, h, n, stride);
@@ -138,6 +158,10 @@ void lstm_cell_rescan(float* c, const float* c_before, const float* gates, int64
 void lstm_cell_backward(CellActivations by, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
                         const float* c_before, int64_t n, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(LstmBackward)(by, gates, d_c, d_h, d_out, c, c_before, n, stride);
+}
+void lstm_projected_backward(CellActivations by, float* gates, float* d_c, const float* d_shown, float* c,
+                             const float* c_before, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(LstmProjectedBackward)(by, gates, d_c, d_shown, c, c_before, n, stride);
 }
 
 }  // namespace plimsoll

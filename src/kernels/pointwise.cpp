@@ -46,6 +46,20 @@ void ForElements(float* values, const float* others, int64_t rows, int64_t width
   }
 }
 
+void AddElements(float* out, const float* in, int64_t rows, int64_t width, int64_t stride) {
+  ForElements(out, in, rows, width, stride, [](Vector a, Vector b) { return hn::Add(a, b); });
+}
+
+void MultiplyElements(float* out, const float* in, const float* factors, int64_t rows, int64_t width, int64_t stride) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t at = row * stride; at < row * stride + width; at += lanes) {
+      hn::StoreU(hn::Mul(hn::LoadU(d, in + at), hn::LoadU(d, factors + at)), d, out + at);
+    }
+  }
+}
+
 void ActivationForward(float* y, Activation activation, int64_t rows, int64_t width, int64_t stride) {
   if (activation == Activation::Linear || activation == Activation::Softmax) return;
   const Tag d;
@@ -83,6 +97,8 @@ HWY_AFTER_NAMESPACE();
 namespace plimsoll {
 HWY_EXPORT(FillRows);
 HWY_EXPORT(AddRows);
+HWY_EXPORT(AddElements);
+HWY_EXPORT(MultiplyElements);
 HWY_EXPORT(ActivationForward);
 HWY_EXPORT(ActivationBackward);
 HWY_EXPORT(SquareSum);
@@ -92,6 +108,12 @@ void fill_rows(float* out, const float* values, int64_t rows, int64_t width, int
 }
 void add_rows(float* sum, const float* in, int64_t rows, int64_t width, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(AddRows)(sum, in, rows, width, stride);
+}
+void add_elements(float* out, const float* in, int64_t rows, int64_t width, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(AddElements)(out, in, rows, width, stride);
+}
+void multiply_elements(float* out, const float* in, const float* factors, int64_t rows, int64_t width, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(MultiplyElements)(out, in, factors, rows, width, stride);
 }
 void activation_forward(float* y, Activation activation, int64_t rows, int64_t width, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(ActivationForward)(y, activation, rows, width, stride);

@@ -14,6 +14,11 @@ void fill_rows(float* out, const float* values, int64_t rows, int64_t width, int
 // sum += the rows, ascending. width: a multiple of eight.
 void add_rows(float* sum, const float* in, int64_t rows, int64_t width, int64_t stride);
 
+// out += in, element by element.
+void add_elements(float* out, const float* in, int64_t rows, int64_t width, int64_t stride);
+// out = in * factors, element by element. out may be in.
+void multiply_elements(float* out, const float* in, const float* factors, int64_t rows, int64_t width, int64_t stride);
+
 // y = act(y) in place. Softmax is not an activation here: the loss applies it.
 void activation_forward(float* y, Activation activation, int64_t rows, int64_t width, int64_t stride);
 // d = d * act'(y), y being the activated output.

@@ -15,9 +15,10 @@ constexpr int64_t kFewRows = 8;  // fewer rows a thread: the projection is cut o
 struct Frame {
   const BlockRows& block;
   const RecurrentShape& shape;
-  const RecurrentTiles* tiles = nullptr;  // not needed for replay
+  const RecurrentTiles* tiles;
   int64_t row_steps = block.row_steps();
   int64_t stride = shape.stride();
+  int64_t h_stride = shape.h_stride();
   int64_t panels = shape.panels();
   int64_t columns = shape.columns();
 
@@ -42,7 +43,7 @@ void Project(const Frame& frame, const ForwardBuffers& at, const float* weights,
 void Recur(const Frame& frame, float* gates, const float* state, const float* weights, Columns fed, int first_tile,
            int64_t panel, int64_t to, int64_t n) {
   (*frame.tiles->set)[first_tile + static_cast<int>(n) - 1](gates + frame.Gates(panel, to) + fed.begin, state,
-                                                            weights + panel * frame.shape.units * fed.count);
+                                                            weights + panel * frame.shape.width() * fed.count);
 }
 
 // d (+)= delta x transposed weights, for `count` rows from row-step `begin`, all column tiles. Pairs of the reduction: panels.
@@ -76,16 +77,16 @@ const uint64_t* FillOffsets(uint64_t* offsets, int64_t panels, int64_t panel_flo
 }
 
 // The first pointwise part of a step, of n rows of a panel: all of it but for GruBefore, whose n waits for r h'.
-// unit: of the panel in the first of the rows.
-void CellForward(const Frame& frame, const ForwardBuffers& at, float* gates, float* h, const float* h_before, int64_t unit,
-                 int64_t panel, int64_t n) {
+// unit: of the panel in the first of the rows. h: with a projection, o act(c). fed: h' as the products read it.
+void CellForward(const Frame& frame, const ForwardBuffers& at, float* gates, float* h, const float* h_before, const float* fed,
+                 int64_t unit, int64_t panel, int64_t n) {
   switch (frame.shape.cell) {
     case Cell::Lstm:
       return lstm_cell_forward(frame.shape.activations, gates, at.c + unit, h + unit, n, frame.stride);
     case Cell::Gru:
       return gru_cell_forward(frame.shape.activations, gates, h + unit, h_before + unit, n, frame.stride);
     case Cell::GruBefore:
-      return gru_before_reset(frame.shape.activations, gates, at.reset + unit, h_before + unit, n, frame.stride);
+      return gru_before_reset(frame.shape.activations, gates, at.reset + unit, fed + unit, n, frame.stride);
     case Cell::Rnn:
       return rnn_cell_forward(frame.shape.activations, gates, h + unit, n, frame.shape.units_in(panel), frame.stride);
   }
@@ -120,8 +121,8 @@ Columns RecurrentShape::of_state() const {
 }
 
 RecurrentTiles AddRecurrentTiles(ProductSet& set, const RecurrentShape& shape) {
-  const auto inputs = static_cast<int32_t>(shape.inputs), units = static_cast<int32_t>(shape.units);
-  const auto input_stride = static_cast<int32_t>(shape.input_stride), stride = static_cast<int32_t>(shape.stride());
+  const auto inputs = static_cast<int32_t>(shape.inputs), width = static_cast<int32_t>(shape.width());
+  const auto input_stride = static_cast<int32_t>(shape.input_stride), h_stride = static_cast<int32_t>(shape.h_stride());
   const int32_t columns = shape.columns();
   const auto heights = [&](const TileShape& tile) { return set.AddHeights(tile); };
   RecurrentTiles tiles;
@@ -131,21 +132,20 @@ RecurrentTiles AddRecurrentTiles(ProductSet& set, const RecurrentShape& shape) {
     return heights({.m = fed.count, .k = k, .lda = fed.count, .ldb = ldb, .ldc = columns, .add = true});
   };
   tiles.project = forward(shape.of_input(), inputs, input_stride);
-  tiles.recur = forward(shape.of_state(), units, stride);
-  if (shape.has_reset()) tiles.recur_reset = forward(shape.of_reset(), units, stride);
+  tiles.recur = forward(shape.of_state(), width, h_stride);
+  if (shape.has_reset()) tiles.recur_reset = forward(shape.of_reset(), width, h_stride);
 
-  const auto back = [&](Columns fed, int64_t width, bool add) {
+  const auto back = [&](Columns fed, int64_t to, bool add) {
     const TileShape tile{.k = fed.count,
                          .lda = kPanelColumns,
                          .ldb = columns,
-                         .ldc = static_cast<int32_t>(ActivationStride(width)),
+                         .ldc = static_cast<int32_t>(ActivationStride(to)),
                          .add = add,
                          .batch = true};
-    return AddColumnTiles(tile, width, heights);
+    return AddColumnTiles(tile, to, heights);
   };
-  const bool straight = shape.cell == Cell::Gru || shape.cell == Cell::GruBefore;  // a way from h to h' past the products
-  tiles.back_state = back(shape.of_state(), units, straight);
-  if (shape.has_reset()) tiles.back_reset = back(shape.of_reset(), units, false);
+  tiles.back_state = back(shape.of_state(), width, shape.has_straight());
+  if (shape.has_reset()) tiles.back_reset = back(shape.of_reset(), width, false);
   if (shape.input_gradient) tiles.back_inputs = back(shape.of_input(), inputs, false);
 
   const auto sum = [&](Columns fed, int32_t n, int32_t ldb) {
@@ -153,13 +153,15 @@ RecurrentTiles AddRecurrentTiles(ProductSet& set, const RecurrentShape& shape) {
                        {.m = fed.count, .n = n, .lda = columns, .ldb = ldb, .ldc = fed.count, .add = true, .transposed = true});
   };
   tiles.sum_inputs = sum(shape.of_input(), inputs, input_stride);
-  tiles.sum_state = sum(shape.of_state(), units, stride);
-  if (shape.has_reset()) tiles.sum_reset = sum(shape.of_reset(), units, stride);
+  tiles.sum_state = sum(shape.of_state(), width, h_stride);
+  if (shape.has_reset()) tiles.sum_reset = sum(shape.of_reset(), width, h_stride);
+  if (shape.has_projection()) tiles.projection = AddDenseTiles(set, shape.projection());
   return tiles;
 }
 
 void recurrent_transpose(RecurrentTransposed out, RecurrentWeights weights, const RecurrentShape& shape, ThreadPool& pool) {
   const int64_t panels = shape.panels();
+  if (out.projection != nullptr) dense_transpose(out.projection, weights.projection, shape.projection(), pool);
   const auto transpose = [&](float* to, const float* from, int64_t panel, int64_t rows, Columns fed) {
     for (int64_t q = 0; q * kPanelColumns < rows; ++q) {
       TransposeTile(to + (q * panels + panel) * fed.count * kPanelColumns, from + panel * rows * fed.count, q * kPanelColumns,
@@ -169,8 +171,8 @@ void recurrent_transpose(RecurrentTransposed out, RecurrentWeights weights, cons
   pool.Run([&](int part) {
     const Share share = ShareOf(panels, part, pool.size());
     for (int64_t panel = share.begin; panel < share.end; ++panel) {
-      transpose(out.state, weights.state, panel, shape.units, shape.of_state());
-      if (out.reset != nullptr) transpose(out.reset, weights.reset, panel, shape.units, shape.of_reset());
+      transpose(out.state, weights.state, panel, shape.width(), shape.of_state());
+      if (out.reset != nullptr) transpose(out.reset, weights.reset, panel, shape.width(), shape.of_reset());
       if (out.input != nullptr) transpose(out.input, weights.input, panel, shape.inputs, shape.of_input());
     }
   });
@@ -188,7 +190,7 @@ void recurrent_sum_biases(float* out, RecurrentWeights weights, const RecurrentS
 void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights, const BlockRows& block,
                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
   const Frame frame{block, shape, &tiles};
-  const int64_t stride = frame.stride;
+  const int64_t stride = frame.stride, h_stride = frame.h_stride;
   const bool few_rows = block.rows[0] < kFewRows * pool.size();
   if (few_rows) {
     pool.Run([&](int part) {
@@ -209,17 +211,28 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
         Project(frame, at, weights.input, block.first[step] + share.begin, ActiveIn(block, step, share), panel);
       }
     }
-    const float* h_before = at.h - block.rows[0] * stride;
+    const float* h_before = at.h - block.rows[0] * h_stride;
     for (int step = 0; step < block.steps; ++step) {
       const int64_t active = ActiveIn(block, step, share);
-      float* h_now = at.h + block.first[step] * stride;
+      float* h_now = at.h + block.first[step] * h_stride;
+      float* shown = shape.has_projection() ? at.shown : h_now;
+      const float* fed = h_before;
+      if (at.mask != nullptr) {
+        const int64_t own = share.begin * h_stride;
+        multiply_elements(at.masked + own, h_before + own, at.mask + own, active, shape.width(), h_stride);
+        fed = at.masked;
+      }
       for (int64_t panel = 0; panel < frame.panels; ++panel) {
         ForTiles(active, [&](int64_t row, int64_t n) {
           row += share.begin;
           const int64_t to = block.first[step] + row, unit = row * stride + frame.Unit(panel);
-          Recur(frame, at.gates, h_before + row * stride, weights.state, shape.of_state(), tiles.recur, panel, to, n);
-          CellForward(frame, at, at.gates + frame.Gates(panel, to), h_now, h_before, unit, panel, n);
+          Recur(frame, at.gates, fed + row * h_stride, weights.state, shape.of_state(), tiles.recur, panel, to, n);
+          CellForward(frame, at, at.gates + frame.Gates(panel, to), shown, h_before, fed, unit, panel, n);
         });
+      }
+      if (shape.has_projection()) {
+        dense_rows_forward(h_now + share.begin * h_stride, shown + share.begin * stride, weights.projection, nullptr, active,
+                           shape.projection(), tiles.projection);
       }
       for (int64_t panel = 0; panel < frame.panels && shape.has_reset(); ++panel) {
         ForTiles(active, [&](int64_t row, int64_t n) {
@@ -234,25 +247,30 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
   });
 }
 
-void recurrent_block_replay(float* h, float* c_work, const float* gates, const float* c_start, const BlockRows& block,
-                            const RecurrentShape& shape, ThreadPool& pool) {
-  const Frame frame{block, shape};
-  const int64_t stride = frame.stride;
+void recurrent_block_replay(const ReplayBuffers& at, RecurrentWeights weights, const BlockRows& block,
+                            const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
+  const Frame frame{block, shape, &tiles};
+  const int64_t stride = frame.stride, h_stride = frame.h_stride;
   pool.Run([&](int part) {
     const Share share = RowShare(block, part, pool.size());
     const int64_t own = share.begin * stride;
     if (shape.has_c()) {
-      std::memcpy(c_work + own, c_start + own, static_cast<size_t>((share.end - share.begin) * stride) * sizeof(float));
+      std::memcpy(at.c_work + own, at.c_start + own, static_cast<size_t>((share.end - share.begin) * stride) * sizeof(float));
     }
-    const float* h_before = h - block.rows[0] * stride;
+    const float* h_before = at.h - block.rows[0] * h_stride;
     for (int step = 0; step < block.steps; ++step) {
       const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
+      float* h_now = at.h + to * h_stride;
+      float* shown = shape.has_projection() ? at.shown + own : h_now;
       for (int64_t panel = 0; panel < frame.panels; ++panel) {
         const int64_t unit = frame.Unit(panel);
-        CellReplay(frame, c_work, h + to * stride + unit, h_before + own + unit, gates + frame.Gates(panel, to), own + unit,
-                   panel, n);
+        CellReplay(frame, at.c_work, shown + unit, h_before + own + unit, at.gates + frame.Gates(panel, to), own + unit, panel,
+                   n);
       }
-      h_before = h + block.first[step] * stride;
+      if (shape.has_projection()) {
+        dense_rows_forward(h_now, shown, weights.projection, nullptr, n, shape.projection(), tiles.projection);
+      }
+      h_before = at.h + block.first[step] * h_stride;
     }
   });
 }
@@ -260,7 +278,7 @@ void recurrent_block_replay(float* h, float* c_work, const float* gates, const f
 void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed transposed, const BlockRows& block,
                               const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
   const Frame frame{block, shape, &tiles};
-  const int64_t stride = frame.stride, panels = frame.panels;
+  const int64_t stride = frame.stride, h_stride = frame.h_stride, panels = frame.panels;
   const uint64_t* rows_bytes = FillOffsets(at.offsets, panels, frame.row_steps * frame.columns);
   const auto reduction = [&](int64_t place, const float* weights, Columns fed, const ColumnTiles& column_tiles) {
     const uint64_t* panel_bytes = FillOffsets(at.offsets + place * panels, panels, fed.count * kPanelColumns);
@@ -269,14 +287,14 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
   const Reduction of_state = reduction(1, transposed.state, shape.of_state(), tiles.back_state);
   const Reduction of_reset = reduction(2, transposed.reset, shape.of_reset(), tiles.back_reset);
   const Reduction of_input = reduction(3, transposed.input, shape.of_input(), tiles.back_inputs);
-  const float* h_start = at.h - block.rows[0] * stride;
+  const float* h_start = at.h - block.rows[0] * h_stride;
   float* c_of_steps = shape.has_c() ? at.cells + block.rows[0] * stride : nullptr;  // behind c at the block's start
   pool.Run([&](int part) {
     const Share share = RowShare(block, part, pool.size());
-    const int64_t own = share.begin * stride;
+    const int64_t own = share.begin * stride, own_h = share.begin * h_stride;
     // Of the rows before a step: those of the block's start, or of the step before.
-    const auto before = [&](const float* start, const float* of_steps, int step) {
-      return (step == 0 ? start : of_steps + block.first[step - 1] * stride) + own;
+    const auto before = [&](const float* start, const float* of_steps, int64_t row_stride, int step) {
+      return (step == 0 ? start : of_steps + block.first[step - 1] * row_stride) + share.begin * row_stride;
     };
     if (shape.has_c()) {
       std::memcpy(at.cells + own, at.c_start + own, static_cast<size_t>((share.end - share.begin) * stride) * sizeof(float));
@@ -284,7 +302,7 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
         const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
         for (int64_t panel = 0; panel < panels; ++panel) {
           const int64_t unit = frame.Unit(panel);
-          lstm_cell_rescan(c_of_steps + to * stride + unit, before(at.cells, c_of_steps, step) + unit,
+          lstm_cell_rescan(c_of_steps + to * stride + unit, before(at.cells, c_of_steps, stride, step) + unit,
                            at.gates + frame.Gates(panel, to), n, stride);
         }
       }
@@ -292,16 +310,35 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
     for (int step = block.steps - 1; step >= 0; --step) {
       const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
       if (n == 0) continue;
-      const float* h_before = before(h_start, at.h, step);
+      const float *h_before = before(h_start, at.h, h_stride, step), *fed = h_before;
+      float* d_fed = at.d_h + own_h;
+      if (at.mask != nullptr) {
+        float* masked = at.masked + to * h_stride;
+        multiply_elements(masked, h_before, at.mask + own_h, n, shape.width(), h_stride);
+        fed = masked;
+        d_fed = at.d_masked + own_h;
+        std::memset(d_fed, 0, static_cast<size_t>(n * h_stride) * sizeof(float));
+      }
+      if (shape.has_projection()) {
+        float* d_out = at.d_out + to * h_stride;
+        add_elements(d_out, at.d_h + own_h, n, shape.width(), h_stride);
+        dense_rows_backward(at.d_shown + own, d_out, transposed.projection, n, shape.projection(), tiles.projection);
+      }
       for (int64_t panel = 0; panel < panels; ++panel) {
         const int64_t unit = frame.Unit(panel);
-        float *gates = at.gates + frame.Gates(panel, to), *d_h = at.d_h + own + unit;
-        const float* d_out = at.d_out + to * stride + unit;
+        float *gates = at.gates + frame.Gates(panel, to), *d_h = at.d_h + own_h + unit;
+        const float* d_out = at.d_out + to * h_stride + unit;
         switch (shape.cell) {
-          case Cell::Lstm:
-            lstm_cell_backward(shape.activations, gates, at.d_c + own + unit, d_h, d_out, c_of_steps + to * stride + unit,
-                               before(at.cells, c_of_steps, step) + unit, n, stride);
+          case Cell::Lstm: {
+            float *d_c = at.d_c + own + unit, *c = c_of_steps + to * stride + unit;
+            const float* c_before = before(at.cells, c_of_steps, stride, step) + unit;
+            if (shape.has_projection()) {
+              lstm_projected_backward(shape.activations, gates, d_c, at.d_shown + own + unit, c, c_before, n, stride);
+            } else {
+              lstm_cell_backward(shape.activations, gates, d_c, d_h, d_out, c, c_before, n, stride);
+            }
             break;
+          }
           case Cell::Gru:
             gru_cell_backward(shape.activations, gates, d_h, d_out, h_before + unit, n, stride);
             break;
@@ -317,11 +354,17 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
         Back(frame, at.d_reset + own, stride, shape.units, at.gates, to, n, of_reset);
         for (int64_t panel = 0; panel < panels; ++panel) {
           const int64_t unit = frame.Unit(panel);
-          gru_before_backward_reset(shape.activations, at.gates + frame.Gates(panel, to), at.d_h + own + unit,
-                                    at.reset + to * stride + unit, at.d_reset + own + unit, h_before + unit, n, stride);
+          gru_before_backward_reset(shape.activations, at.gates + frame.Gates(panel, to), d_fed + unit,
+                                    at.reset + to * stride + unit, at.d_reset + own + unit, fed + unit, n, stride);
         }
       }
-      Back(frame, at.d_h + own, stride, shape.units, at.gates, to, n, of_state);
+      Back(frame, d_fed, h_stride, shape.width(), at.gates, to, n, of_state);
+      if (at.mask != nullptr) {
+        float* d_h = at.d_h + own_h;
+        if (!shape.has_straight()) std::memset(d_h, 0, static_cast<size_t>(n * h_stride) * sizeof(float));
+        multiply_elements(d_fed, d_fed, at.mask + own_h, n, shape.width(), h_stride);
+        add_elements(d_h, d_fed, n, shape.width(), h_stride);
+      }
     }
     if (at.d_x == nullptr) return;
     if (pool.size() == 1) {
@@ -335,17 +378,20 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
   });
 }
 
-void recurrent_block_gradient(RecurrentWeights d_weights, const float* delta, const float* x, const float* h,
-                              const float* reset, const BlockRows& block, const RecurrentShape& shape,
-                              const RecurrentTiles& tiles, ThreadPool& pool) {
+void recurrent_block_gradient(RecurrentWeights d_weights, const float* x, const BackwardBuffers& at, const BlockRows& block,
+                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
   const Frame frame{block, shape, &tiles};
-  const int64_t row_steps = frame.row_steps, stride = frame.stride, columns = frame.columns;
+  const int64_t row_steps = frame.row_steps, h_stride = frame.h_stride, columns = frame.columns;
   const Columns input = shape.of_input(), state = shape.of_state(), candidate = shape.of_reset();
-  const float* h_start = h - block.rows[0] * stride;
+  const float* h_start = at.h - block.rows[0] * h_stride;
+  if (shape.has_projection()) {
+    dense_gradient(d_weights.projection, nullptr, at.d_out, at.cells + block.rows[0] * frame.stride, row_steps,
+                   shape.projection(), tiles.projection, pool);
+  }
   pool.Run([&](int part) {
     const Share share = ShareOf(frame.panels, part, pool.size());
     for (int64_t panel = share.begin; panel < share.end; ++panel) {
-      const float* own = delta + frame.Gates(panel, 0);
+      const float* own = at.gates + frame.Gates(panel, 0);
       if (d_weights.bias != nullptr) {
         add_rows(d_weights.bias + panel * input.count, own + input.begin, row_steps, input.count, columns);
       }
@@ -355,19 +401,23 @@ void recurrent_block_gradient(RecurrentWeights d_weights, const float* delta, co
       SumRows(d_weights.input + panel * shape.inputs * input.count, own + input.begin, columns, x, shape.input_stride,
               row_steps, tiles.sum_inputs, *tiles.set);
       if (shape.has_reset()) {
-        SumRows(d_weights.reset + panel * shape.units * candidate.count, own + candidate.begin, columns, reset, stride,
+        SumRows(d_weights.reset + panel * shape.width() * candidate.count, own + candidate.begin, columns, at.reset, h_stride,
                 row_steps, tiles.sum_reset, *tiles.set);
       }
       // Pairs (h(t-1), delta(t)): the first rows[t] of the rows[t-1] rows before. Where no row stops, the pairs of
       // following steps lie together and go in one stretch.
-      float* d_state = d_weights.state + panel * shape.units * state.count;
+      float* d_state = d_weights.state + panel * shape.width() * state.count;
+      if (at.mask != nullptr) {
+        SumRows(d_state, own + state.begin, columns, at.masked, h_stride, row_steps, tiles.sum_state, *tiles.set);
+        continue;
+      }
       for (int step = 0; step < block.steps;) {
-        const float* before = step == 0 ? h_start : h + block.first[step - 1] * stride;
+        const float* before = step == 0 ? h_start : at.h + block.first[step - 1] * h_stride;
         int end = step + 1;
         if (step == 0 || block.rows[step - 1] == block.rows[step]) {
           while (end < block.steps && block.rows[end] == block.rows[step]) ++end;
         }
-        SumRows(d_state, own + block.first[step] * columns + state.begin, columns, before, stride,
+        SumRows(d_state, own + block.first[step] * columns + state.begin, columns, before, h_stride,
                 block.first[end] - block.first[step], tiles.sum_state, *tiles.set);
         step = end;
       }

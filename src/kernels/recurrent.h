@@ -1,5 +1,5 @@
 // recurrent: forward and backward of one recurrent layer over one Block of packed ragged rows, whatever its cell.
-//   Lstm       i, f, o = sigmoid, g = tanh of  b + x Wx + h' Wh;   c = f c' + i g;   h = o tanh(c)
+//   Lstm       i, f, o = sigmoid, g = tanh of  b + x Wx + h' Wh;   c = f c' + i g;   h = o tanh(c), or (o tanh(c)) Wr
 //   Gru        z, r = sigmoid of  b + x Wx + h' Wh;   q = bh + h' Wq;   n = tanh(bx + x Wn + r q);   h = n + z (h' - n)
 //   GruBefore  z, r the same;   n = tanh(b + x Wn + (r h') Wq);   h the same
 //   Rnn        h = tanh of  b + x Wx + h' Wh
@@ -14,7 +14,8 @@
 //   gates, delta panel p: [row-step of the block][columns]; backward writes delta over the gates
 //   h, c, x      [row][stride]
 //   transposed   column tile q (32 inputs): panel p: [columns that are fed][32]
-// Legend: B rows of the group, N row-steps of the block, H units, P panels, D inputs.
+//   Wr           as the weights of a Dense without bias (dense.h)
+// Legend: B rows of the group, N row-steps of the block, H units, P panels, D inputs, R width of h: H, or that of a projection.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include "base/threads.h"
 #include "kernels/block_rows.h"
 #include "kernels/cells.h"
+#include "kernels/dense.h"
 #include "kernels/product.h"
 #include "kernels/tiles.h"
 
@@ -42,6 +44,7 @@ struct RecurrentShape {
   int64_t input_stride = 0;  // floats between rows of x
   bool input_gradient = false;
   CellActivations activations;
+  int64_t projected = 0;  // R of an Lstm with a projection; 0: none
 
   int64_t panel_units() const { return cell == Cell::Rnn ? 32 : 8; }
   int32_t columns() const { return cell == Cell::GruBefore ? 24 : 32; }
@@ -51,23 +54,32 @@ struct RecurrentShape {
   bool has_c() const { return cell == Cell::Lstm; }
   bool has_reset() const { return cell == Cell::GruBefore; }
   bool has_state_bias() const { return cell == Cell::Gru; }  // of its own, beside the one of the inputs
+  bool has_projection() const { return projected > 0; }
+  bool has_straight() const { return cell == Cell::Gru || cell == Cell::GruBefore; }  // from h to h' past the products
 
   int64_t panels() const { return (units + panel_units() - 1) / panel_units(); }
-  int64_t stride() const { return ActivationStride(units); }  // of h, c and their gradients
+  int64_t stride() const { return ActivationStride(units); }  // of c, and of h without a projection
+  int64_t width() const { return has_projection() ? projected : units; }
+  int64_t h_stride() const { return ActivationStride(width()); }
+  DenseShape projection() const {
+    return {.inputs = units, .units = projected, .input_stride = stride(), .input_gradient = true};
+  }
   // Units of a panel that rows of h have room for, in whole vectors.
   int64_t units_in(int64_t panel) const { return std::min(panel_units(), WholeVectors(units) - panel * panel_units()); }
-  int64_t unit_tiles() const { return (units + kPanelColumns - 1) / kPanelColumns; }
+  int64_t state_tiles() const { return (width() + kPanelColumns - 1) / kPanelColumns; }
   int64_t input_tiles() const { return (inputs + kPanelColumns - 1) / kPanelColumns; }
 
   // Floats.
   int64_t input_weights() const { return panels() * inputs * of_input().count; }
-  int64_t state_weights() const { return panels() * units * of_state().count; }
+  int64_t state_weights() const { return panels() * width() * of_state().count; }
   int64_t reset_weights() const { return panels() * units * of_reset().count; }
   int64_t bias() const { return panels() * of_input().count; }
   int64_t state_bias() const { return has_state_bias() ? panels() * of_state().count : 0; }
-  int64_t transposed_state() const { return unit_tiles() * panels() * of_state().count * kPanelColumns; }
-  int64_t transposed_reset() const { return unit_tiles() * panels() * of_reset().count * kPanelColumns; }
+  int64_t projection_weights() const { return has_projection() ? projection().weights() : 0; }
+  int64_t transposed_state() const { return state_tiles() * panels() * of_state().count * kPanelColumns; }
+  int64_t transposed_reset() const { return state_tiles() * panels() * of_reset().count * kPanelColumns; }
   int64_t transposed_input() const { return input_gradient ? input_tiles() * panels() * of_input().count * kPanelColumns : 0; }
+  int64_t transposed_projection() const { return has_projection() ? projection().transposed() : 0; }
 };
 
 // The product tiles of one layer, by their numbers in the run's ProductSet.
@@ -76,6 +88,7 @@ struct RecurrentTiles {
   int project = 0, recur = 0, recur_reset = 0;       // heights 1 .. kTileRows
   ColumnTiles back_state, back_reset, back_inputs;   // gradients of h', r h' and x: batch over panels
   int sum_inputs = 0, sum_state = 0, sum_reset = 0;  // weight gradients: 128, 64, 32, 16, 8, 4, 2, 1 rows a call
+  DenseTiles projection;
 };
 RecurrentTiles AddRecurrentTiles(ProductSet& set, const RecurrentShape& shape);
 
@@ -86,25 +99,32 @@ struct RecurrentWeights {
   float* reset = nullptr;       // Wq of GruBefore
   float* bias = nullptr;        // of the columns that x feeds
   float* state_bias = nullptr;  // of the columns that h' feeds
+  float* projection = nullptr;  // Wr
 };
 struct RecurrentTransposed {
   float* state = nullptr;
   float* reset = nullptr;
   float* input = nullptr;  // null without input_gradient
+  float* projection = nullptr;
 };
 // Rewrites the transposed copies from the weights; after every update.
 void recurrent_transpose(RecurrentTransposed out, RecurrentWeights weights, const RecurrentShape& shape, ThreadPool& pool);
 // What all columns begin with, of cells with two biases: their sum where both feed a column. out: [P][columns].
 void recurrent_sum_biases(float* out, RecurrentWeights weights, const RecurrentShape& shape);
 
-// Forward. `h` has the active rows of h(t-1) at the block's start in front of it: h - rows[0] * stride.
+// Forward. `h` has the active rows of h(t-1) at the block's start in front of it: h - rows[0] * h_stride.
 // gates: written with the activated gates. c: in and out, the State of the rows. h: written for every row-step.
-// start: what all columns begin with, [P][columns]. reset: scratch, [B] rows of r h'.
+// start: what all columns begin with, [P][columns]. Scratch: reset, [B] rows of r h'; shown, [B] rows of o act(c) on their
+// way through a projection.
+// mask: [B] rows that the products' h' is multiplied by, or null; masked: scratch, [B] rows of the result.
 struct ForwardBuffers {
   float* gates = nullptr;
   float* c = nullptr;
   float* h = nullptr;
   float* reset = nullptr;
+  float* shown = nullptr;
+  float* masked = nullptr;
+  const float* mask = nullptr;
   const float* x = nullptr;
   const float* start = nullptr;
 };
@@ -112,35 +132,47 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);
 
 // h again from the gates and c at the block's start (not changed), bit for bit what forward wrote. h has the rows of the
-// block's start in front, as in forward. c_work: [B] rows, scratch; both null where the cell has no c.
-void recurrent_block_replay(float* h, float* c_work, const float* gates, const float* c_start, const BlockRows& block,
-                            const RecurrentShape& shape, ThreadPool& pool);
+// block's start in front, as in forward. c_work: [B] rows, scratch; both null where the cell has no c. shown: as in forward.
+struct ReplayBuffers {
+  float* h = nullptr;
+  float* c_work = nullptr;
+  float* shown = nullptr;
+  const float* gates = nullptr;
+  const float* c_start = nullptr;
+};
+void recurrent_block_replay(const ReplayBuffers& at, RecurrentWeights weights, const BlockRows& block,
+                            const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);
 
 // Backward over time. gates: in the gates, out delta. d_h, d_c: in the gradient that comes from later steps, out the one for
 // earlier steps; d_out: gradient of every row-step's h. h: as in forward. d_x: written, when not null.
 // Scratch: cells, [rows[0] + N] rows of c; reset, [N] rows of r h', kept for the weight gradients; d_reset, [B] rows;
-// offsets, for 4 P numbers, filled here for the tiles.
+// d_shown, [B] rows; offsets, for 4 P numbers, filled here for the tiles.
+// mask: as in forward, or null; with one, scratch: masked, [N] rows, kept for the weight gradients; d_masked, [B] rows.
+// With a projection d_out gets what later steps say added, and o act(c) is left in place of c; both for the weight gradients.
 struct BackwardBuffers {
   float* gates = nullptr;
   float* d_h = nullptr;
   float* d_c = nullptr;
   float* d_x = nullptr;
   int64_t d_x_stride = 0;
-  const float* d_out = nullptr;
+  float* d_out = nullptr;
   const float* h = nullptr;
   const float* c_start = nullptr;
   float* cells = nullptr;
   float* reset = nullptr;
   float* d_reset = nullptr;
+  float* d_shown = nullptr;
+  const float* mask = nullptr;
+  float* masked = nullptr;
+  float* d_masked = nullptr;
   uint64_t* offsets = nullptr;
 };
 void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed transposed, const BlockRows& block,
                               const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);
 
 // Weight gradients of the block are added: rows in ascending order, one accumulator an element. A bias that is null stays.
-// h: as in forward; reset: as backward left it.
-void recurrent_block_gradient(RecurrentWeights d_weights, const float* delta, const float* x, const float* h,
-                              const float* reset, const BlockRows& block, const RecurrentShape& shape,
-                              const RecurrentTiles& tiles, ThreadPool& pool);
+// x: as in forward; at: as backward left it.
+void recurrent_block_gradient(RecurrentWeights d_weights, const float* x, const BackwardBuffers& at, const BlockRows& block,
+                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);
 
 }  // namespace plimsoll

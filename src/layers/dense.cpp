@@ -19,7 +19,10 @@ Dense::Dense(const Config& config)
              .units = config.units,
              .input_stride = config.input_stride,
              .input_gradient = config.input_gradient},
-      activation_(config.activation) {}
+      activation_(config.activation),
+      learns_(config.learns),
+      kernel_(config.kernel),
+      bias_(config.bias) {}
 
 std::string Dense::Describe() const {
   if (activation_ == Activation::Linear) return fmt::format("Dense(units={})", shape_.units);
@@ -29,8 +32,8 @@ std::string Dense::Describe() const {
 LayerWork Dense::Work() const {
   constexpr double kPointwise = 50.0;  // a unit: bias, activation, and the loss behind the last layer
   const auto inputs = static_cast<double>(shape_.inputs), units = static_cast<double>(shape_.units);
-  return {.forward = 2.0 * inputs * units + kPointwise * units,
-          .backward = (shape_.input_gradient ? 4.0 : 2.0) * inputs * units + kPointwise * units};
+  const double products = (shape_.input_gradient ? 2.0 : 0.0) + (learns_ ? 2.0 : 0.0);
+  return {.forward = 2.0 * inputs * units + kPointwise * units, .backward = products * inputs * units + kPointwise * units};
 }
 
 void Dense::Declare(NeedList& needs, bool training) const {
@@ -39,17 +42,15 @@ void Dense::Declare(NeedList& needs, bool training) const {
 }
 
 std::vector<WeightTensor> Dense::Weights() const {
-  return {{.name = "weight",
-           .rows = shape_.units,
-           .columns = shape_.inputs,
-           .order = WeightTensor::Order::Panels,
-           .start = WeightStart::GlorotUniform},
-          {.name = "bias",
-           .rows = shape_.units,
-           .columns = 1,
-           .vector = true,
-           .order = WeightTensor::Order::Panels,
-           .offset = shape_.weights()}};
+  return {
+      {.name = "weight", .rows = shape_.units, .columns = shape_.inputs, .order = WeightTensor::Order::Panels, .rule = kernel_},
+      {.name = "bias",
+       .rows = shape_.units,
+       .columns = 1,
+       .vector = true,
+       .order = WeightTensor::Order::Panels,
+       .offset = shape_.weights(),
+       .rule = bias_}};
 }
 
 void Dense::Prepare(const OwnerMemory& memory, ThreadPool& pool) const {
@@ -70,8 +71,10 @@ void Dense::Backward(const Slice& in, const Slice& out, const Slice& d_out, cons
     activation_backward(d_out.data + first * d_out.stride, out.data + first * out.stride, activation_, rows, shape_.units,
                         out.stride);
   });
-  float* gradient = memory.F32(kGradient);
-  dense_gradient(gradient, gradient + shape_.weights(), d_out.data, in.data, out.count, shape_, tiles_, *run.pool);
+  if (learns_) {
+    float* gradient = memory.F32(kGradient);
+    dense_gradient(gradient, gradient + shape_.weights(), d_out.data, in.data, out.count, shape_, tiles_, *run.pool);
+  }
   if (d_in.data != nullptr) {
     dense_backward(d_in.data, d_out.data, memory.F32(Transposed), out.count, shape_, tiles_, *run.pool);
   }

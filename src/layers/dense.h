@@ -15,6 +15,9 @@ class Dense final : public Layer {
     int64_t input_stride = 0;
     Activation activation = Activation::Linear;
     bool input_gradient = false;
+    bool learns = true;
+    WeightRule kernel{.start = Initializer::GlorotUniform};
+    WeightRule bias;
   };
   explicit Dense(const Config& config);
 
@@ -32,6 +35,8 @@ class Dense final : public Layer {
  private:
   DenseShape shape_;
   Activation activation_;
+  bool learns_;
+  WeightRule kernel_, bias_;
   DenseTiles tiles_;
 };
 

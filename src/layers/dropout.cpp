@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "base/random.h"
+#include "layers/dropout_mask.h"
 
 namespace plimsoll {
 
@@ -24,8 +24,7 @@ void Dropout::Backward(const Slice&, const Slice&, const Slice& d_out, const Sli
 void Dropout::Apply(const Slice& from, const Slice& to, const RunContext& run) const {
   const BlockRows& rows = to.block->rows;
   const bool active = run.training && config_.rate > 0.0;
-  const uint32_t threshold = DropoutThreshold(config_.rate);
-  const float scale = static_cast<float>(1.0 / (1.0 - config_.rate));
+  const DropoutMask mask(run, config_.number, config_.rate);
   run.pool->Run([&](int part) {
     const Share share = ShareOf(to.count, part, run.pool->size());
     int step = 0;
@@ -39,15 +38,8 @@ void Dropout::Apply(const Slice& from, const Slice& to, const RunContext& run) c
       }
       const int64_t at = to.begin + item;  // in the block
       while (at >= rows.first[step + 1]) ++step;
-      const auto sample = static_cast<uint64_t>(to.block->samples[at - rows.first[step]]);
-      const auto time = config_.spatial ? uint64_t{0} : static_cast<uint64_t>(to.block->first_step + step);
-      for (int64_t unit = 0; unit < config_.width; unit += 4) {
-        const RandomWords words =
-            DropoutWords(run.dropout_seed, run.update, config_.number, sample, time, static_cast<uint32_t>(unit / 4));
-        for (int64_t k = 0; k < 4 && unit + k < config_.width; ++k) {
-          target[unit + k] = words[static_cast<size_t>(k)] < threshold ? 0.0f : source[unit + k] * scale;
-        }
-      }
+      mask.Apply(target, source, config_.width, to.block->samples[at - rows.first[step]],
+                 config_.spatial ? 0 : to.block->first_step + step);
     }
   });
 }

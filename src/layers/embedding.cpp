@@ -17,8 +17,12 @@ void Embedding::Declare(NeedList& needs, bool /*training*/) const {
 }
 
 std::vector<WeightTensor> Embedding::Weights() const {
-  return {
-      {.name = "weight", .rows = config_.ids, .columns = config_.width, .stride = stride_, .start = WeightStart::SmallUniform}};
+  return {{.name = "weight",
+           .rows = config_.ids,
+           .columns = config_.width,
+           .stride = stride_,
+           .rule = config_.table,
+           .rows_are_inputs = true}};
 }
 
 void Embedding::Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const {
@@ -33,6 +37,10 @@ void Embedding::Forward(const Slice& in, const Slice& out, const OwnerMemory& me
 
 void Embedding::Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice&, const OwnerMemory& memory,
                          const RunContext& run) const {
+  if (memory.Has(kTouched)) {
+    uint64_t* touched = memory.U64(kTouched);
+    for (int64_t row = 0; row < out.count; ++row) touched[in.ids[row] / 64] |= uint64_t{1} << in.ids[row] % 64;
+  }
   // Threads own columns, so that the rows of one id are added in one fixed order.
   float* gradient = memory.F32(kGradient);
   run.pool->Run([&](int part) {

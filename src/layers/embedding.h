@@ -10,6 +10,8 @@ class Embedding final : public Layer {
   struct Config {
     int64_t ids = 0;  // in [0, ids)
     int64_t width = 0;
+    bool learns = true;  // false: there is no backward, as nothing lies below
+    WeightRule table{.start = Initializer::RandomUniform};
   };
   explicit Embedding(const Config& config) : config_(config), stride_(ActivationStride(config.width)) {}
 
@@ -17,7 +19,8 @@ class Embedding final : public Layer {
   int64_t width() const override { return config_.width; }
   void Declare(NeedList& needs, bool training) const override;
   LayerWork Work() const override {
-    return {.forward = 10.0 * static_cast<double>(width()), .backward = 20.0 * static_cast<double>(width())};
+    const double forward = 10.0 * static_cast<double>(width());
+    return {.forward = forward, .backward = config_.learns ? 2.0 * forward : forward};
   }
   std::vector<WeightTensor> Weights() const override;
   void Forward(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const override;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,9 @@ struct RunContext {
 
 // Keys that mean the same in every layer; a layer's own begin at kFirstOwnKey.
 inline constexpr int kWeights = 0;   // what training changes: Life::Param
-inline constexpr int kGradient = 1;  // the same size, Life::Grad; declared by the model for every layer with weights
-inline constexpr int kFirstOwnKey = 2;
+inline constexpr int kGradient = 1;  // the same size, Life::Grad; declared by the model for every layer that learns
+inline constexpr int kTouched = 2;   // a bit for each row of a table that the batch has looked up; with lazy_adam alone
+inline constexpr int kFirstOwnKey = 3;
 
 // Operations that a row takes, counted as products: a multiplication or an addition is one, and pointwise work stands for
 // as many products as take its time.
@@ -78,9 +80,23 @@ class Layer {
   virtual void Replay(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const {
     Forward(in, out, memory, run);
   }
-  // d_out may be changed. d_in.data is null where nobody wants it. Gradients of weights are added.
+  // d_out may be changed. d_in.data is null where nobody wants it. Gradients of weights are added, where the layer learns:
+  // one that does not has no kGradient.
   virtual void Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in, const OwnerMemory& memory,
                         const RunContext& run) const = 0;
+
+  // The same of all inputs: what the step calls. Only a layer with several inputs has its own.
+  virtual void ForwardAll(std::span<const Slice> ins, const Slice& out, const OwnerMemory& memory,
+                          const RunContext& run) const {
+    Forward(ins[0], out, memory, run);
+  }
+  virtual void ReplayAll(std::span<const Slice> ins, const Slice& out, const OwnerMemory& memory, const RunContext& run) const {
+    Replay(ins[0], out, memory, run);
+  }
+  virtual void BackwardAll(std::span<const Slice> ins, const Slice& out, const Slice& d_out, std::span<const Slice> d_ins,
+                           const OwnerMemory& memory, const RunContext& run) const {
+    Backward(ins[0], out, d_out, d_ins[0], memory, run);
+  }
 };
 
 }  // namespace plimsoll

@@ -21,7 +21,12 @@ void LayerNormalization::Declare(NeedList& needs, bool /*training*/) const {
 }
 
 std::vector<WeightTensor> LayerNormalization::Weights() const {
-  return {{.name = "weight", .rows = config_.width, .columns = 1, .vector = true, .stride = 1, .start = WeightStart::One},
+  return {{.name = "weight",
+           .rows = config_.width,
+           .columns = 1,
+           .vector = true,
+           .stride = 1,
+           .rule = {.start = Initializer::Ones}},
           {.name = "bias", .rows = config_.width, .columns = 1, .vector = true, .offset = beta(), .stride = 1}};
 }
 
@@ -39,7 +44,7 @@ void LayerNormalization::Forward(const Slice& in, const Slice& out, const OwnerM
 void LayerNormalization::Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in,
                                   const OwnerMemory& memory, const RunContext& run) const {
   const float* gamma = memory.F32(kWeights);
-  float *statistics = memory.F32(Statistics), *gradient = memory.F32(kGradient);
+  float* statistics = memory.F32(Statistics);
   const NormalRows shape{.rows = out.count, .width = config_.width, .x_stride = in.stride};
   ForRows(*run.pool, out.count, [&](int64_t first, int64_t rows) {
     NormalRows own = shape;
@@ -50,7 +55,9 @@ void LayerNormalization::Backward(const Slice& in, const Slice& out, const Slice
     normalize_backward(d_in.data + first * d_in.stride, d_in.stride, d_out.data + first * d_out.stride, d_out.stride, x,
                        statistics + 2 * first, gamma, own);
   });
+  if (!config_.learns) return;
   // Threads own columns, so that rows are added in one fixed order.
+  float* gradient = memory.F32(kGradient);
   run.pool->Run([&](int part) {
     const Share columns = ShareOf(WholeVectors(config_.width), part, run.pool->size(), 8);
     normalize_gradient(gradient, gradient + beta(), d_out.data, d_out.stride, in.data, statistics, columns.begin, columns.end,

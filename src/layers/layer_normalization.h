@@ -11,6 +11,7 @@ class LayerNormalization final : public Layer {
   struct Config {
     int64_t width = 0;
     double epsilon = 1e-3;
+    bool learns = true;
   };
   explicit LayerNormalization(const Config& config) : config_(config) {}
 

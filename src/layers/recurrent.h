@@ -15,14 +15,22 @@ class Recurrent final : public Layer {
     int64_t units = 0;
     int64_t input_stride = 0;
     bool input_gradient = false;  // false for a first layer fed with plain data
+    bool learns = true;
     CellActivations activations;
     bool use_bias = true;
     bool forget_one = true;  // Lstm: the forget gate's bias begins at 1
+    int64_t projected = 0;   // Lstm: width of h where it is a projection; 0: none
+    double dropout = 0.0;    // of x, and of h before its products: one mask for all steps of a sequence
+    double recurrent_dropout = 0.0;
+    uint32_t number = 0;  // of the node, so that two layers do not share masks
+    WeightRule kernel{.start = Initializer::GlorotUniform};
+    WeightRule recurrent{.start = Initializer::Orthogonal};
+    WeightRule bias;
   };
   explicit Recurrent(const Config& config);
 
   std::string Describe() const override;
-  int64_t width() const override { return shape_.units; }
+  int64_t width() const override { return shape_.width(); }
   void AddTiles(ProductSet& products) override { tiles_ = AddRecurrentTiles(products, shape_); }
   void Declare(NeedList& needs, bool training) const override;
   LayerWork Work() const override;
@@ -37,11 +45,20 @@ class Recurrent final : public Layer {
                 const RunContext& run) const override;
 
  private:
+  bool masks_inputs(const RunContext& run) const { return run.training && dropout_ > 0.0; }
+  bool masks_state(const RunContext& run) const { return run.training && recurrent_dropout_ > 0.0; }
+  const float* MaskInputs(const Slice& in, const OwnerMemory& memory, const RunContext& run) const;
+  const float* MaskOfState(const Block& block, const OwnerMemory& memory, const RunContext& run) const;
   RecurrentWeights Split(float* weights) const;
   RecurrentTransposed Transposed(const OwnerMemory& memory) const;
+  bool has_backward() const { return learns_ || shape_.input_gradient; }
   RecurrentShape shape_;
+  bool learns_;
   bool use_bias_;
   bool forget_one_;
+  double dropout_, recurrent_dropout_;
+  uint32_t number_;
+  WeightRule kernel_, recurrent_, bias_;
   RecurrentTiles tiles_;
 };
 

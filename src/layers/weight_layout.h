@@ -2,15 +2,25 @@
 //   tensors by row and column; kernels know panels; this is the one place that knows both.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "base/check.h"
 #include "kernels/product.h"
+#include "plimsoll/options.h"
 
 namespace plimsoll {
 
-enum class WeightStart { Zero, One, GlorotUniform, Orthogonal, ForgetOne, SmallUniform };  // Keras's initial values
+// What a job says about a tensor.
+struct WeightRule {
+  Initializer start = Initializer::Zeros;
+  double l1 = 0.0;  // the loss has l1 sum |w| + l2 sum w^2 of it
+  double l2 = 0.0;
+  bool penalised() const { return l1 > 0.0 || l2 > 0.0; }
+};
 
 // A panel of a recurrent layer: some units, and the first column of each gate.
 struct GatePanel {
@@ -35,7 +45,9 @@ struct WeightTensor {
   int64_t gates = 1;             // Order::GatePanels
   GatePanel panel;               // Order::GatePanels
   int64_t last_gate_offset = 0;  // Order::GatePanels: where above 0, the last gate lies so far behind, in panels of its own
-  WeightStart start = WeightStart::Zero;
+  WeightRule rule;
+  bool forget_one = false;       // a bias of an LSTM: that of the forget gate begins at 1, whatever the rule
+  bool rows_are_inputs = false;  // a table that is looked up by row; elsewhere columns are inputs
 
   int64_t Place(int64_t row, int64_t column) const {
     switch (order) {
@@ -53,5 +65,23 @@ struct WeightTensor {
     __builtin_unreachable();
   }
 };
+
+// Floats [begin, end) of a layer's packed weights: a tensor and its padding, which is zero.
+struct PackedSpan {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+// Of all tensors of a layer that holds so many floats. They lie one behind the other, in any order.
+inline std::vector<PackedSpan> PackedSpans(const std::vector<WeightTensor>& tensors, int64_t floats) {
+  std::vector<PackedSpan> spans;
+  for (const WeightTensor& tensor : tensors) {
+    PackedSpan& span = spans.emplace_back(PackedSpan{tensor.offset, floats});
+    for (const WeightTensor& other : tensors) {
+      if (other.offset > span.begin) span.end = std::min(span.end, other.offset);
+    }
+    PLIMSOLL_CHECK(span.begin < span.end, "a layer's tensors lie one behind the other");
+  }
+  return spans;
+}
 
 }  // namespace plimsoll

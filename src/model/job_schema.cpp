@@ -123,6 +123,30 @@ Field<Owner> Text(std::string key, std::string Owner::*member, std::string about
           .get = [=](const Owner& owner) { return TextValue(owner.*member); }};
 }
 
+// A list of texts; an empty one is left out when written.
+template <typename Owner>
+Field<Owner> TextList(std::string key, std::vector<std::string> Owner::*member, std::string about) {
+  return {.key = std::move(key),
+          .about = std::move(about),
+          .aliases = {},
+          .set =
+              [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
+                constexpr std::string_view kWanted = "a list of names such as [\"lstm\", \"dense\"]";
+                if (value.kind != Kind::List) return Refused(at, kWanted, value);
+                std::vector<std::string> texts;
+                for (const JobValue& item : value.list) {
+                  if (item.kind != Kind::Text) return Refused(at, kWanted, item);
+                  texts.push_back(item.text);
+                }
+                owner.*member = std::move(texts);
+                return Status::Ok();
+              },
+          .get = [=](const Owner& owner) -> std::optional<JobValue> {
+            if ((owner.*member).empty()) return std::nullopt;
+            return TextListValue(owner.*member);
+          }};
+}
+
 bool IsRelative(const std::string& path) {
   return !path.empty() && !path.starts_with("generate:") && std::filesystem::path(path).is_relative();
 }
@@ -163,9 +187,9 @@ struct Choice {
 };
 constexpr std::array kTasks = {Choice<Task>{"classify", Task::Classify}, Choice<Task>{"regress", Task::Regress}};
 constexpr std::array kOptimizers = {
-    Choice<OptimizerKind>{"adam", OptimizerKind::Adam}, Choice<OptimizerKind>{"adamw", OptimizerKind::AdamW},
-    Choice<OptimizerKind>{"sgd", OptimizerKind::Sgd}, Choice<OptimizerKind>{"rmsprop", OptimizerKind::RmsProp},
-    Choice<OptimizerKind>{"adagrad", OptimizerKind::Adagrad}};
+    Choice<OptimizerKind>{"adam", OptimizerKind::Adam},       Choice<OptimizerKind>{"adamw", OptimizerKind::AdamW},
+    Choice<OptimizerKind>{"sgd", OptimizerKind::Sgd},         Choice<OptimizerKind>{"rmsprop", OptimizerKind::RmsProp},
+    Choice<OptimizerKind>{"adagrad", OptimizerKind::Adagrad}, Choice<OptimizerKind>{"lazy_adam", OptimizerKind::LazyAdam}};
 constexpr std::array kLosses = {Choice<Loss>{"auto", Loss::Auto},
                                 Choice<Loss>{"sparse_categorical_crossentropy", Loss::SparseCategoricalCrossentropy},
                                 Choice<Loss>{"binary_crossentropy", Loss::BinaryCrossentropy},
@@ -181,7 +205,8 @@ constexpr std::array kSchedules = {Choice<LrSchedule>{"constant", LrSchedule::Co
                                    Choice<LrSchedule>{"inverse_sqrt", LrSchedule::InverseSqrt},
                                    Choice<LrSchedule>{"step", LrSchedule::Step},
                                    Choice<LrSchedule>{"exponential", LrSchedule::Exponential},
-                                   Choice<LrSchedule>{"one_cycle", LrSchedule::OneCycle}};
+                                   Choice<LrSchedule>{"one_cycle", LrSchedule::OneCycle},
+                                   Choice<LrSchedule>{"plateau", LrSchedule::Plateau}};
 constexpr std::array kActivations = [] {
   std::array<Choice<Activation>, kActivationNames.size()> choices{};
   for (size_t i = 0; i < choices.size(); ++i) choices[i] = {kActivationNames[i].name, kActivationNames[i].activation};
@@ -191,6 +216,25 @@ constexpr const char* kActivationsAbout = "linear, relu, tanh, sigmoid, softmax,
 constexpr std::array kPoolingModes = {Choice<PoolingMode>{"last", PoolingMode::Last},
                                       Choice<PoolingMode>{"mean", PoolingMode::Mean},
                                       Choice<PoolingMode>{"max", PoolingMode::Max}};
+constexpr std::array kMergeModes = {Choice<MergeMode>{"concatenate", MergeMode::Concatenate},
+                                    Choice<MergeMode>{"add", MergeMode::Add},
+                                    Choice<MergeMode>{"multiply", MergeMode::Multiply}};
+
+constexpr std::array kInitializers = {Choice<Initializer>{"glorot_uniform", Initializer::GlorotUniform},
+                                      Choice<Initializer>{"glorot_normal", Initializer::GlorotNormal},
+                                      Choice<Initializer>{"he_uniform", Initializer::HeUniform},
+                                      Choice<Initializer>{"he_normal", Initializer::HeNormal},
+                                      Choice<Initializer>{"lecun_uniform", Initializer::LecunUniform},
+                                      Choice<Initializer>{"lecun_normal", Initializer::LecunNormal},
+                                      Choice<Initializer>{"orthogonal", Initializer::Orthogonal},
+                                      Choice<Initializer>{"random_uniform", Initializer::RandomUniform},
+                                      Choice<Initializer>{"random_normal", Initializer::RandomNormal},
+                                      Choice<Initializer>{"truncated_normal", Initializer::TruncatedNormal},
+                                      Choice<Initializer>{"zeros", Initializer::Zeros},
+                                      Choice<Initializer>{"ones", Initializer::Ones},
+                                      Choice<Initializer>{"identity", Initializer::Identity}};
+constexpr const char* kKernelStart = "first weights of the input; see docs/layers.md";
+constexpr const char* kBiasStart = "first biases; any but orthogonal and identity";
 
 template <typename Owner, typename Enum, size_t count>
 Field<Owner> OneOf(std::string key, Enum Owner::*member, const std::array<Choice<Enum>, count>& choices, std::string about,
@@ -331,10 +375,10 @@ std::vector<Field<TrainOptions>> TrainFields() {
       OneOf("loss", &T::loss, kLosses, "auto: as the task asks; see docs/training.md"),
       Number("label_smoothing", &T::label_smoothing, kShareBelowOne, "crossentropies: share of a target spread over all"),
       Number("huber_delta", &T::huber_delta, {.min = 0.0, .max = 1e9, .without_min = true}, "huber: where the parabola ends"),
-      OneOf("optimizer", &T::optimizer, kOptimizers, "adam, adamw, sgd, rmsprop or adagrad"),
+      OneOf("optimizer", &T::optimizer, kOptimizers, "adam, adamw, sgd, rmsprop, adagrad or lazy_adam"),
       LearningRateField(),
-      Number("beta_1", &T::beta_1, kShareBelowOne, "adam, adamw: decay of the mean"),
-      Number("beta_2", &T::beta_2, kShareBelowOne, "adam, adamw: decay of the square"),
+      Number("beta_1", &T::beta_1, kShareBelowOne, "the adams: decay of the mean"),
+      Number("beta_2", &T::beta_2, kShareBelowOne, "the adams: decay of the square"),
       Number("epsilon", &T::epsilon, {.min = 0.0, .max = 1.0, .without_min = true}, "all but sgd: keeps the divisor from zero",
              {"eps"}),
       Number("weight_decay", &T::weight_decay, {.min = 0.0, .max = 1000.0},
@@ -348,8 +392,11 @@ std::vector<Field<TrainOptions>> TrainFields() {
              {"global_clipnorm", "max_grad_norm", "max_norm"}),
       Number("clip_value", &T::clip_value, {.min = 0.0, .max = 1e9}, "bound on each element of the gradient; 0: off",
              {"clipvalue"}),
+      Number("clip_tensor_norm", &T::clip_tensor_norm, {.min = 0.0, .max = 1e9},
+             "bound on the norm of each tensor's gradient; 0: off", {"clipnorm"}),
       OneOf("lr_schedule", &T::lr_schedule, kSchedules,
-            "constant, linear, cosine, polynomial, inverse_sqrt, step, exponential or one_cycle", {"lr_scheduler_type"}),
+            "constant, linear, cosine, polynomial, inverse_sqrt, step, exponential, one_cycle or plateau",
+            {"lr_scheduler_type"}),
       Whole("warmup_steps", &T::warmup_steps, {0, 1'000'000'000'000}, "updates in which the rate rises from 0",
             {"num_warmup_steps"}),
       Number("lr_end_factor", &T::lr_end_factor, {.min = 0.0, .max = 1.0}, "linear, cosine, polynomial: share left at the end"),
@@ -358,6 +405,10 @@ std::vector<Field<TrainOptions>> TrainFields() {
              "step, exponential: factor of lr_decay_steps updates", {"gamma"}),
       Whole("lr_decay_steps", &T::lr_decay_steps, {0, 1'000'000'000'000}, "step, exponential: 0: a third of the run",
             {"step_size"}),
+      Number("plateau_factor", &T::plateau_factor, kShareBelowOne, "plateau: what the rate is multiplied with"),
+      Whole("plateau_patience", &T::plateau_patience, {0, 1'000'000'000}, "plateau: epochs without a better loss before that"),
+      Number("plateau_min_delta", &T::plateau_min_delta, {.min = 0.0, .max = 1e9}, "plateau: a better loss is lower by more"),
+      Number("plateau_min_lr", &T::plateau_min_lr, {.min = 0.0, .max = 1000.0}, "plateau: the rate falls no further"),
       Flag("use_ema", &T::use_ema, "score and save a running average of the weights"),
       Number("ema_momentum", &T::ema_momentum, kShareBelowOne, "share of the average that stays at each update", {"ema_decay"}),
       Flag("shuffle", &T::shuffle, "a new order each epoch"),
@@ -374,11 +425,23 @@ std::vector<Field<MemoryOptions>> MemoryFields() {
   };
 }
 
+// The two penalties on a tensor, l1 and l2.
+template <typename Options>
+void AddPenalties(std::vector<Field<Options>>& fields, const std::string& tensor, double Options::*l1, double Options::*l2) {
+  constexpr NumberRange kFactor = {.min = 0.0, .max = 1e9};
+  fields.push_back(Number(tensor + "_l1", l1, kFactor, "the loss has so much of the sum of |w|"));
+  fields.push_back(Number(tensor + "_l2", l2, kFactor, "the loss has so much of the sum of squares"));
+}
 std::vector<Field<EmbeddingOptions>> EmbeddingFields() {
-  return {
+  std::vector<Field<EmbeddingOptions>> fields = {
       Whole("input_dim", &EmbeddingOptions::input_dim, kIds, "number of ids; 0: the data's vocabulary", {"num_embeddings"}),
       Whole("output_dim", &EmbeddingOptions::output_dim, {1, kMostUnits}, "width of a vector", {"embedding_dim"}),
+      OneOf("embeddings_initializer", &EmbeddingOptions::embeddings_initializer, kInitializers,
+            "first vectors; see docs/layers.md"),
+      Path("weights", &EmbeddingOptions::weights, "a file of first vectors, text or .npy; empty: none"),
   };
+  AddPenalties(fields, "embeddings", &EmbeddingOptions::embeddings_l1, &EmbeddingOptions::embeddings_l2);
+  return fields;
 }
 // What LSTM, GRU and SimpleRNN share, then each one's own.
 template <RecurrentOptions Options>
@@ -393,11 +456,23 @@ std::vector<Field<Options>> RecurrentFields(std::vector<Field<Options>> own) {
     fields.push_back(OneOf("recurrent_activation", &Options::recurrent_activation, kActivations, "of gates; any but softmax"));
   }
   std::move(own.begin(), own.end(), std::back_inserter(fields));
+  fields.push_back(OneOf("kernel_initializer", &Options::kernel_initializer, kInitializers, kKernelStart));
+  fields.push_back(
+      OneOf("recurrent_initializer", &Options::recurrent_initializer, kInitializers, "first weights of the state"));
+  fields.push_back(OneOf("bias_initializer", &Options::bias_initializer, kInitializers, kBiasStart));
+  AddPenalties(fields, "kernel", &Options::kernel_l1, &Options::kernel_l2);
+  AddPenalties(fields, "recurrent", &Options::recurrent_l1, &Options::recurrent_l2);
+  AddPenalties(fields, "bias", &Options::bias_l1, &Options::bias_l2);
+  fields.push_back(Flag("go_backwards", &Options::go_backwards, "from the end; of the first recurrent layer alone"));
+  fields.push_back(Number("dropout", &Options::dropout, kShareBelowOne, "share of inputs dropped, the same at all steps"));
+  fields.push_back(
+      Number("recurrent_dropout", &Options::recurrent_dropout, kShareBelowOne, "the same of h before its products"));
   return fields;
 }
 std::vector<Field<LSTMOptions>> LstmFields() {
   return RecurrentFields<LSTMOptions>(
-      {Flag("unit_forget_bias", &LSTMOptions::unit_forget_bias, "the forget gate's bias begins at 1")});
+      {Flag("unit_forget_bias", &LSTMOptions::unit_forget_bias, "the forget gate's bias begins at 1"),
+       Whole("proj_size", &LSTMOptions::proj_size, {0, kMostUnits}, "h is a projection of so many values; 0: none")});
 }
 std::vector<Field<GRUOptions>> GruFields() {
   return RecurrentFields<GRUOptions>(
@@ -407,10 +482,15 @@ std::vector<Field<PoolingOptions>> PoolingFields() {
   return {OneOf("mode", &PoolingOptions::mode, kPoolingModes, "last, mean or max over time")};
 }
 std::vector<Field<DenseOptions>> DenseFields() {
-  return {
+  std::vector<Field<DenseOptions>> fields = {
       Whole("units", &DenseOptions::units, {0, kMostUnits}, "width of the output; 0: what the task asks for", {"out_features"}),
       OneOf("activation", &DenseOptions::activation, kActivations, kActivationsAbout),
+      OneOf("kernel_initializer", &DenseOptions::kernel_initializer, kInitializers, kKernelStart),
+      OneOf("bias_initializer", &DenseOptions::bias_initializer, kInitializers, kBiasStart),
   };
+  AddPenalties(fields, "kernel", &DenseOptions::kernel_l1, &DenseOptions::kernel_l2);
+  AddPenalties(fields, "bias", &DenseOptions::bias_l1, &DenseOptions::bias_l2);
+  return fields;
 }
 std::vector<Field<ActivationOptions>> ActivationFields() {
   return {OneOf("activation", &ActivationOptions::activation, kActivations, kActivationsAbout)};
@@ -424,6 +504,9 @@ Field<DropoutOptions> RateField() {
 }
 std::vector<Field<DropoutOptions>> DropoutFields() {
   return {RateField(), Flag("spatial", &DropoutOptions::spatial, "one mask for all steps of a sequence")};
+}
+std::vector<Field<MergeOptions>> MergeFields() {
+  return {OneOf("mode", &MergeOptions::mode, kMergeModes, "concatenate, add or multiply")};
 }
 
 // The fields of a part as fields of the whole that holds it; `part` finds the one in the other.
@@ -443,8 +526,13 @@ template <typename Options>
 LayerType TypeOf(std::string_view name, Names aliases, Options start, std::vector<Field<Options>> fields) {
   LayerType type = {.name = name, .aliases = std::move(aliases), .start = start, .fields = {}};
   type.fields.push_back(Text("name", &LayerOptions::name, "empty: the type in lower case with a counter"));
+  type.fields.push_back(TextList("inputs", &LayerOptions::inputs, "names of layers; left out: the layer before"));
   const auto part = [](auto& layer) -> auto& { return std::get<Options>(layer.kind); };
   Append(type.fields, "", std::move(fields), part);
+  if constexpr (WeightedOptions<Options>) {
+    type.fields.push_back(
+        Flag("trainable", &LayerOptions::trainable, "false: the weights stay as they begin", {"requires_grad"}));
+  }
   return type;
 }
 
@@ -458,8 +546,11 @@ constexpr std::array kForeignNames = {
     ForeignName{kRecurrent, "num_layers", "write one [[model.layers]] entry for each layer"},
     ForeignName{kRecurrent, "input_size", "leave it out: the width of the input is known from the layer before"},
     ForeignName{kRecurrent, "batch_first", "leave it out: data are always (samples, steps, features)"},
-    ForeignName{kRecurrent, "dropout", "write a Dropout layer before or behind it"},
     ForeignName{kRecurrent, "input_shape", "leave it out: it is known from the data"},
+    ForeignName{"LSTM GRU SimpleRNN Dense", "kernel_regularizer", "write kernel_l1 or kernel_l2: the factors themselves"},
+    ForeignName{kRecurrent, "recurrent_regularizer", "write recurrent_l1 or recurrent_l2: the factors themselves"},
+    ForeignName{"LSTM GRU SimpleRNN Dense", "bias_regularizer", "write bias_l1 or bias_l2: the factors themselves"},
+    ForeignName{"Embedding", "embeddings_regularizer", "write embeddings_l1 or embeddings_l2: the factors themselves"},
     ForeignName{"Dense", "in_features", "leave it out: the width of the input is known from the layer before"},
     ForeignName{"Dense", "input_shape", "leave it out: it is known from the data"},
     ForeignName{"Embedding", "mask_zero", "leave it out: lengths say where a row ends"},
@@ -469,8 +560,8 @@ constexpr std::array kForeignNames = {
     ForeignName{"train", "amsgrad", "leave it out: adam and adamw are the plain ones"},
     ForeignName{"train", "centered", "leave it out: rmsprop is the plain one"},
     ForeignName{"train", "warmup_ratio", "write warmup_steps: a number of updates"},
-    ForeignName{"train", "clipnorm",
-                "clip_norm bounds the norm of the whole gradient; a bound on each tensor alone does not exist"},
+    ForeignName{"train", "patience", "with lr_schedule = \"plateau\": write plateau_patience"},
+    ForeignName{"train", "min_lr", "with lr_schedule = \"plateau\": write plateau_min_lr"},
     ForeignName{"train", "memory", "write budget in [memory]"},
     ForeignName{"model", "type", "write each layer as an entry of [[model.layers]]"},
 };
@@ -504,6 +595,10 @@ const std::vector<LayerType>& LayerTypes() {
       TypeOf("Activation", {}, ActivationOptions{}, ActivationFields()),
       TypeOf("LayerNormalization", {"LayerNorm"}, LayerNormalizationOptions{}, LayerNormalizationFields()),
       TypeOf("Dropout", {}, DropoutOptions{}, DropoutFields()),
+      TypeOf("Merge", {}, MergeOptions{}, MergeFields()),
+      TypeOf<MergeOptions>("Concatenate", {}, {.mode = MergeMode::Concatenate}, {}),
+      TypeOf<MergeOptions>("Add", {}, {.mode = MergeMode::Add}, {}),
+      TypeOf<MergeOptions>("Multiply", {}, {.mode = MergeMode::Multiply}, {}),
       TypeOf<DropoutOptions>("SpatialDropout1D", {}, {.spatial = true}, {RateField()}),
       TypeOf<PoolingOptions>("GlobalAveragePooling1D", {}, {.mode = PoolingMode::Mean}, {}),
       TypeOf<PoolingOptions>("GlobalMaxPooling1D", {}, {.mode = PoolingMode::Max}, {}),

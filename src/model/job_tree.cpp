@@ -233,6 +233,12 @@ JobValue TextValue(std::string text) {
   return value;
 }
 
+JobValue TextListValue(const std::vector<std::string>& texts) {
+  JobValue value = OfKind(JobValue::Kind::List);
+  for (const std::string& text : texts) value.list.push_back(TextValue(text));
+  return value;
+}
+
 std::string NumberText(double number) {
   std::string text = fmt::format("{}", number);
   if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";

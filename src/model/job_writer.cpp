@@ -37,6 +37,11 @@ std::string TomlValue(const JobValue& value) {
       return fmt::format("{}", value.whole);
     case JobValue::Kind::Number:
       return NumberText(value.number);
+    case JobValue::Kind::List: {
+      std::vector<std::string> items;
+      for (const JobValue& item : value.list) items.push_back(TomlValue(item));
+      return fmt::format("[{}]", fmt::join(items, ", "));
+    }
     default:
       return TomlText(value.text);
   }

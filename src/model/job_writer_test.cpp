@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "model/layer_kinds.h"
 #include "model/train_options.h"
 #include "plimsoll/options.h"
 
@@ -43,14 +44,19 @@ class RandomJobs {
     }
     job.data.vocabulary = Int(0, 2147483647);
     const int64_t layers = Int(0, 6);
-    for (int64_t i = 0; i < layers; ++i) job.layers.push_back({.name = Coin() ? "" : Words(), .kind = Kind()});
+    for (int64_t i = 0; i < layers; ++i) {
+      job.layers.push_back({.name = Coin() ? "" : Words(), .kind = Kind()});
+      for (int64_t inputs = Int(0, 3); inputs > 0; --inputs) job.layers.back().inputs.push_back(Words());
+      const bool weights = std::visit([]<typename T>(const T&) { return WeightedOptions<T>; }, job.layers.back().kind);
+      job.layers.back().trainable = !weights || Coin();
+    }
     job.train = {.batch_size = Int(1, 65536),
                  .epochs = Int(1, 1'000'000'000),
                  .max_steps = Int(0, 1'000'000'000'000),
                  .loss = static_cast<Loss>(random_.Below(6)),
                  .label_smoothing = random_.Unit(),
                  .huber_delta = Tiny(),
-                 .optimizer = static_cast<OptimizerKind>(random_.Below(5)),
+                 .optimizer = static_cast<OptimizerKind>(random_.Below(6)),
                  .learning_rate = Coin() ? std::nullopt : std::optional(Tiny()),
                  .beta_1 = random_.Unit(),
                  .beta_2 = 1.0 - Tiny() * 0.5,
@@ -62,7 +68,7 @@ class RandomJobs {
                  .initial_accumulator_value = Tiny(),
                  .clip_norm = Coin() ? 0.0 : 1.0 / Tiny(),
                  .clip_value = Coin() ? 0.0 : Tiny(),
-                 .lr_schedule = static_cast<LrSchedule>(random_.Below(8)),
+                 .lr_schedule = static_cast<LrSchedule>(random_.Below(9)),
                  .warmup_steps = Int(0, 1'000'000),
                  .lr_end_factor = random_.Unit(),
                  .lr_power = Tiny(),
@@ -72,7 +78,12 @@ class RandomJobs {
                  .ema_momentum = random_.Unit(),
                  .shuffle = Coin(),
                  .seed = static_cast<uint64_t>(random_.Word()) << 32 | random_.Word(),
-                 .threads = Int(0, 256)};
+                 .threads = Int(0, 256),
+                 .clip_tensor_norm = Coin() ? 0.0 : Tiny(),
+                 .plateau_factor = random_.Unit(),
+                 .plateau_patience = Int(0, 1'000'000'000),
+                 .plateau_min_delta = Tiny(),
+                 .plateau_min_lr = Tiny()};
     constexpr std::array kBudgets = {"auto", "80%", "256MB", "512 MiB", "268435456", "1.5GB"};
     job.memory = {.budget = kBudgets[random_.Below(kBudgets.size())], .spill = Path(), .max_recompute = Int(0, 1000)};
     return job;
@@ -91,23 +102,41 @@ class RandomJobs {
     return words;
   }
   std::string Path() { return Coin() ? "" : "/data/" + Words(); }
+  Initializer Start() { return static_cast<Initializer>(random_.Below(13)); }
   template <typename Options>
   Options Recurrent(Options options) {
     options.units = Int(1, 65536);
     options.use_bias = Coin();
+    options.kernel_initializer = Start();
+    options.recurrent_initializer = Start();
+    options.bias_initializer = Start();
+    options.kernel_l1 = Tiny();
+    options.kernel_l2 = Tiny();
+    options.recurrent_l1 = Tiny();
+    options.recurrent_l2 = Tiny();
+    options.bias_l1 = Tiny();
+    options.bias_l2 = Tiny();
     options.activation = static_cast<Activation>(random_.Below(9));
     if constexpr (requires { options.recurrent_activation; }) {
       options.recurrent_activation = static_cast<Activation>(random_.Below(9));
     }
     if (Coin()) options.return_sequences = Coin();
+    options.go_backwards = Coin();
+    options.dropout = Coin() ? 0.0 : random_.Unit();
+    options.recurrent_dropout = Coin() ? 0.0 : random_.Unit();
     return options;
   }
   LayerKind Kind() {
-    switch (random_.Below(9)) {
+    switch (random_.Below(10)) {
       case 0:
-        return EmbeddingOptions{.input_dim = Int(0, 2147483647), .output_dim = Int(1, 65536)};
+        return EmbeddingOptions{.input_dim = Int(0, 2147483647),
+                                .output_dim = Int(1, 65536),
+                                .embeddings_initializer = Start(),
+                                .embeddings_l1 = Tiny(),
+                                .embeddings_l2 = Tiny(),
+                                .weights = Path()};
       case 1:
-        return Recurrent(LSTMOptions{.unit_forget_bias = Coin()});
+        return Recurrent(LSTMOptions{.unit_forget_bias = Coin(), .proj_size = Coin() ? 0 : Int(1, 65536)});
       case 4:
         return Recurrent(GRUOptions{.reset_after = Coin()});
       case 5:
@@ -115,11 +144,20 @@ class RandomJobs {
       case 2:
         return PoolingOptions{.mode = static_cast<PoolingMode>(random_.Below(3))};
       case 3:
-        return DenseOptions{.units = Int(0, 65536), .activation = static_cast<Activation>(random_.Below(9))};
+        return DenseOptions{.units = Int(0, 65536),
+                            .activation = static_cast<Activation>(random_.Below(9)),
+                            .kernel_initializer = Start(),
+                            .bias_initializer = Start(),
+                            .kernel_l1 = Tiny(),
+                            .kernel_l2 = Tiny(),
+                            .bias_l1 = Tiny(),
+                            .bias_l2 = Tiny()};
       case 6:
         return ActivationOptions{.activation = static_cast<Activation>(random_.Below(9))};
       case 7:
         return LayerNormalizationOptions{.epsilon = Tiny()};
+      case 8:
+        return MergeOptions{.mode = static_cast<MergeMode>(random_.Below(3))};
       default:
         return DropoutOptions{.rate = random_.Unit(), .spatial = Coin()};
     }

@@ -1,6 +1,7 @@
 // layer_kinds: what more than one part asks about a layer of the job.
 #pragma once
 
+#include <type_traits>
 #include <variant>
 
 #include "plimsoll/options.h"
@@ -14,10 +15,21 @@ concept RecurrentOptions = requires(Options options) {
   options.return_sequences;
   options.use_bias;
   options.activation;
+  options.dropout;
+  options.recurrent_dropout;
+  options.go_backwards;
 };
+
+// Types whose layers learn something.
+template <typename Options>
+concept WeightedOptions = RecurrentOptions<Options> || std::is_same_v<Options, EmbeddingOptions> ||
+    std::is_same_v<Options, DenseOptions> || std::is_same_v<Options, LayerNormalizationOptions>;
 
 inline bool IsRecurrent(const LayerKind& kind) {
   return std::visit([]<typename Options>(const Options&) { return RecurrentOptions<Options>; }, kind);
 }
+
+// Its output at a step depends on other steps than that one.
+inline bool KnowsTime(const LayerKind& kind) { return IsRecurrent(kind) || std::holds_alternative<PoolingOptions>(kind); }
 
 }  // namespace plimsoll

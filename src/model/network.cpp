@@ -1,5 +1,7 @@
 #include "model/network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/check.h"
@@ -9,6 +11,7 @@
 #include "layers/dropout.h"
 #include "layers/embedding.h"
 #include "layers/layer_normalization.h"
+#include "layers/merge.h"
 #include "layers/recurrent.h"
 #include "model/layer_kinds.h"
 
@@ -17,27 +20,41 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-bool KnowsTime(const LayerKind& kind) { return IsRecurrent(kind) || std::holds_alternative<PoolingOptions>(kind); }
-
-// Makes the layer of a node. `wants_gradient`: a layer below it learns.
-std::unique_ptr<Layer> MakeLayer(const Node& node, int number, int64_t input_stride, bool wants_gradient) {
+// Makes the layer of a node. `wants_gradient`: a layer that it reads learns. A layer with weights learns where the node is
+// trainable.
+std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_stride, bool wants_gradient) {
+  const Node& node = spec.nodes[static_cast<size_t>(number)];
   if (const auto* embedding = std::get_if<EmbeddingOptions>(&node.kind)) {
-    return std::make_unique<Embedding>(Embedding::Config{.ids = embedding->input_dim, .width = embedding->output_dim});
+    return std::make_unique<Embedding>(Embedding::Config{
+        .ids = embedding->input_dim,
+        .width = embedding->output_dim,
+        .learns = node.trainable,
+        .table = {.start = embedding->embeddings_initializer, .l1 = embedding->embeddings_l1, .l2 = embedding->embeddings_l2}});
   }
   if (IsRecurrent(node.kind)) {
-    Recurrent::Config config{
-        .inputs = node.in_width, .units = node.width, .input_stride = input_stride, .input_gradient = wants_gradient};
+    Recurrent::Config config{.inputs = node.in_width,
+                             .input_stride = input_stride,
+                             .input_gradient = wants_gradient,
+                             .learns = node.trainable,
+                             .number = static_cast<uint32_t>(number)};
     std::visit(
         [&]<typename Options>(const Options& options) {
           if constexpr (RecurrentOptions<Options>) {
+            config.units = options.units;
             config.activations.outer = options.activation;
             config.use_bias = options.use_bias;
+            config.kernel = {.start = options.kernel_initializer, .l1 = options.kernel_l1, .l2 = options.kernel_l2};
+            config.recurrent = {.start = options.recurrent_initializer, .l1 = options.recurrent_l1, .l2 = options.recurrent_l2};
+            config.bias = {.start = options.bias_initializer, .l1 = options.bias_l1, .l2 = options.bias_l2};
+            config.dropout = options.dropout;
+            config.recurrent_dropout = options.recurrent_dropout;
           }
           if constexpr (requires { options.recurrent_activation; }) config.activations.gate = options.recurrent_activation;
         },
         node.kind);
     if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
       config.forget_one = lstm->unit_forget_bias;
+      config.projected = lstm->proj_size;
     } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
       config.cell = gru->reset_after ? Cell::Gru : Cell::GruBefore;
     } else {
@@ -49,11 +66,15 @@ std::unique_ptr<Layer> MakeLayer(const Node& node, int number, int64_t input_str
     return std::make_unique<Pooling>(Pooling::Config{.mode = pooling->mode, .width = node.width});
   }
   if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {
-    return std::make_unique<Dense>(Dense::Config{.inputs = node.in_width,
-                                                 .units = dense->units,
-                                                 .input_stride = input_stride,
-                                                 .activation = dense->activation,
-                                                 .input_gradient = wants_gradient});
+    return std::make_unique<Dense>(
+        Dense::Config{.inputs = node.in_width,
+                      .units = dense->units,
+                      .input_stride = input_stride,
+                      .activation = dense->activation,
+                      .input_gradient = wants_gradient,
+                      .learns = node.trainable,
+                      .kernel = {.start = dense->kernel_initializer, .l1 = dense->kernel_l1, .l2 = dense->kernel_l2},
+                      .bias = {.start = dense->bias_initializer, .l1 = dense->bias_l1, .l2 = dense->bias_l2}});
   }
   if (const auto* activation = std::get_if<ActivationOptions>(&node.kind)) {
     return std::make_unique<ActivationLayer>(
@@ -61,7 +82,15 @@ std::unique_ptr<Layer> MakeLayer(const Node& node, int number, int64_t input_str
   }
   if (const auto* normalization = std::get_if<LayerNormalizationOptions>(&node.kind)) {
     return std::make_unique<LayerNormalization>(
-        LayerNormalization::Config{.width = node.width, .epsilon = normalization->epsilon});
+
+        LayerNormalization::Config{.width = node.width, .epsilon = normalization->epsilon, .learns = node.trainable});
+  }
+  if (const auto* merge = std::get_if<MergeOptions>(&node.kind)) {
+    Merge::Config config{.mode = merge->mode, .widths = {}};
+    for (const int input : node.inputs) {
+      config.widths.push_back(input == kModelInput ? spec.input_width : spec.nodes[static_cast<size_t>(input)].width);
+    }
+    return std::make_unique<Merge>(std::move(config));
   }
   const auto& dropout = std::get<DropoutOptions>(node.kind);
   return std::make_unique<Dropout>(Dropout::Config{
@@ -77,37 +106,48 @@ int64_t WeightBytes(const Layer& layer) {
   return 0;
 }
 
+// What orthogonal first weights are made in, where no gradient buffer lends its place.
+int64_t StartRowsBytes(const Layer& layer) {
+  int64_t most = 0;
+  for (const WeightTensor& tensor : layer.Weights()) {
+    if (tensor.rule.start == Initializer::Orthogonal) most = std::max(most, tensor.rows * tensor.columns * kFloat);
+  }
+  return most;
+}
+
 int64_t RowBytes(int64_t width) { return ActivationStride(width) * kFloat; }
 
 void DeclareBlocks(const Network& network, bool training, NeedList& needs) {
-  int64_t widest = 0;
   for (int number = 0; number < network.body_layers(); ++number) {
     const Layer& layer = network.layer(number);
-    if (&layer == network.pooling()) continue;
-    widest = std::max(widest, RowBytes(layer.width()));
-    needs.Scratch(FirstOutput + number, "output of " + network.name(number),
+    if (network.pooling(number) != nullptr) continue;
+    needs.Scratch(OutputKey(number), "output of " + network.name(number),
                   layer.carries_rows() ? NeedUnit::BlockAndRow : NeedUnit::RowStep, RowBytes(layer.width()),
                   StepMoment::Forward, StepMoment::Backward);
   }
-  if (!training || widest == 0) return;
-  needs.Scratch(GradientA, "gradient of a block, a", NeedUnit::RowStep, widest, StepMoment::Head, StepMoment::Backward);
-  needs.Scratch(GradientB, "gradient of a block, b", NeedUnit::RowStep, widest, StepMoment::Head, StepMoment::Backward);
+  if (!training) return;
+  int buffer = 0;
+  for (const int64_t width : network.routes().block_widths()) {
+    needs.Scratch(GradientKey(network.layers(), buffer), fmt::format("gradient {} of a block", buffer + 1), NeedUnit::RowStep,
+                  RowBytes(width), StepMoment::Head, StepMoment::Backward);
+    ++buffer;
+  }
 }
 
-void DeclareHead(const Network& network, NeedList& needs) {
-  int64_t widest = 0;
+void DeclareHead(const Network& network, bool training, NeedList& needs) {
   for (int number = network.body_layers(); number < network.layers(); ++number) {
-    const int64_t row = RowBytes(network.layer(number).width());
-    needs.Scratch(FirstHeadOutput + number, "output of " + network.name(number), NeedUnit::SliceRow, row, StepMoment::Head,
-                  StepMoment::Head);
-    if (number + 1 < network.layers()) widest = std::max(widest, row);
-  }
-  if (widest > 0) {
-    needs.Scratch(HeadGradientA, "gradient of a slice, a", NeedUnit::SliceRow, widest, StepMoment::Head, StepMoment::Head);
-    needs.Scratch(HeadGradientB, "gradient of a slice, b", NeedUnit::SliceRow, widest, StepMoment::Head, StepMoment::Head);
+    needs.Scratch(OutputKey(number), "output of " + network.name(number), NeedUnit::SliceRow,
+                  RowBytes(network.layer(number).width()), StepMoment::Head, StepMoment::Head);
   }
   needs.Scratch(Losses, "losses", NeedUnit::SliceRow, sizeof(double), StepMoment::Head, StepMoment::Head);
   needs.Scratch(Hits, "hits", NeedUnit::SliceRow, sizeof(double), StepMoment::Head, StepMoment::Head);
+  if (!training) return;
+  int buffer = 0;
+  for (const int64_t width : network.routes().slice_widths()) {
+    needs.Scratch(GradientKey(network.layers(), buffer), fmt::format("gradient {} of a slice", buffer + 1), NeedUnit::SliceRow,
+                  RowBytes(width), StepMoment::Head, StepMoment::Head);
+    ++buffer;
+  }
 }
 
 void DeclareBatch(const NeedOptions& options, NeedList& needs) {
@@ -124,20 +164,32 @@ void DeclareBatch(const NeedOptions& options, NeedList& needs) {
 }  // namespace
 
 Network::Network(Spec spec) : spec_(std::move(spec)) {
-  bool learns = false;  // a layer so far has weights
   for (size_t i = 0; i < spec_.nodes.size(); ++i) {
     const Node& node = spec_.nodes[i];
     const int number = static_cast<int>(i);
-    PLIMSOLL_CHECK(node.inputs.size() == 1 && node.inputs[0] == number - 1, "the graph is a chain so far");
     const bool first = node.inputs[0] == kModelInput;
     const int64_t input_stride = first && !spec_.id_input ? spec_.input_width : ActivationStride(node.in_width);
-    learns_below_.push_back(learns);
-    layers_.push_back(MakeLayer(node, number, input_stride, learns));
-    learns = learns || !layers_.back()->Weights().empty();
+    const bool learns_below = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                          [&](int input) { return input != kModelInput && wants_gradient(input); });
+    layers_.push_back(MakeLayer(spec_, number, input_stride, learns_below));
+    wants_gradient_.push_back(learns_below || learns(number));
     if (KnowsTime(node.kind)) body_layers_ = number + 1;
-    if (std::holds_alternative<PoolingOptions>(node.kind)) pooling_ = static_cast<const Pooling*>(layers_.back().get());
+    const bool pools = std::holds_alternative<PoolingOptions>(node.kind);
+    poolings_.push_back(pools ? static_cast<const Pooling*>(layers_.back().get()) : nullptr);
+    pooled_ = pooled_ || pools;
   }
+  PLIMSOLL_CHECK(wants_gradient_.back(), "a model learns something; the spec sees to it");
+  for (int number = 0; number < body_layers_; ++number) body_learns_ = body_learns_ || wants_gradient(number);
+  routes_ = GradientRoutes(spec_.nodes, wants_gradient_, body_layers_);
   PLIMSOLL_CHECK(body_layers_ < layers(), "the last layer is a Dense; the spec sees to it");
+}
+
+bool Network::learns(int number) const {
+  return spec_.nodes[static_cast<size_t>(number)].trainable && !layer(number).Weights().empty();
+}
+
+bool Network::is_table(int number) const {
+  return std::holds_alternative<EmbeddingOptions>(spec_.nodes[static_cast<size_t>(number)].kind);
 }
 
 EpochWork Network::Work(int64_t rows, int64_t row_steps, int64_t updates) const {
@@ -146,10 +198,10 @@ EpochWork Network::Work(int64_t rows, int64_t row_steps, int64_t updates) const 
   int64_t weights = 0;
   for (int number = 0; number < layers(); ++number) {
     const LayerWork own = layer(number).Work();
-    const auto count = static_cast<double>(pooling_ != nullptr && number >= body_layers_ ? rows : row_steps);
+    const auto count = static_cast<double>(pooled_ && number >= body_layers_ ? rows : row_steps);
     (number < body_layers_ ? work.forward : work.backward) += own.forward * count;
     work.backward += own.backward * count;
-    weights += WeightBytes(layer(number)) / kFloat;
+    if (learns(number)) weights += WeightBytes(layer(number)) / kFloat;
   }
   work.update = kUpdate * static_cast<double>(weights) * static_cast<double>(updates);
   return work;
@@ -162,20 +214,29 @@ void Network::AddTiles(ProductSet& products) {
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options) {
   std::vector<OwnerNeeds> owners;
   NeedList slots, optimizer;
-  int64_t chunks = 0;
+  int64_t chunks = 0, start_rows = 0;
+  bool penalties = false;
   for (int number = 0; number < network.layers(); ++number) {
     const Layer& layer = network.layer(number);
     NeedList needs;
     layer.Declare(needs, options.training);
     const int64_t weights = WeightBytes(layer);
-    if (weights > 0 && options.training) {
+    if (network.learns(number)) {
+      chunks += (weights / kFloat + kSumChunk - 1) / kSumChunk;
+      for (const WeightTensor& tensor : layer.Weights()) penalties = penalties || tensor.rule.penalised();
+    }
+    if (options.training && !network.learns(number)) start_rows = std::max(start_rows, StartRowsBytes(layer));
+    if (options.training && network.learns(number)) {
       needs.Grad(kGradient, "gradient", weights);
+      if (options.touched && network.is_table(number)) {
+        needs.Grad(kTouched, "rows looked up",
+                   (layer.Weights().front().rows + 63) / 64 * static_cast<int64_t>(sizeof(uint64_t)));
+      }
       for (int moment = 0; moment < options.moments; ++moment) {
         const char* name = options.moments == 1 ? "moment of " : moment == 0 ? "first moment of " : "second moment of ";
         optimizer.Moment(MomentKey(number, moment), name + network.name(number), weights);
       }
       if (options.averages) optimizer.Moment(MomentKey(number, kAverage), "average of " + network.name(number), weights);
-      chunks += (weights / kFloat + kSumChunk - 1) / kSumChunk;
     }
     for (const Need& need : needs.needs()) {
       if (need.in_slots && options.training) {
@@ -184,15 +245,18 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
     }
     owners.push_back({network.name(number), needs.needs()});
   }
-  if (options.training) {
+  if (options.training || penalties) {
     optimizer.Scratch(PartialSums, "partial sums", NeedUnit::Whole, chunks * static_cast<int64_t>(sizeof(double)),
                       StepMoment::Update, StepMoment::Update);
   }
   NeedList blocks, head, batch, files;
   DeclareBlocks(network, options.training, blocks);
-  DeclareHead(network, head);
+  DeclareHead(network, options.training, head);
   DeclareBatch(options, batch);
   files.Scratch(WriteBuffer, "write buffer", NeedUnit::Whole, kWriteBufferBytes, StepMoment::Save, StepMoment::Save);
+  if (start_rows > 0) {
+    files.Scratch(StartRows, "rows of first weights", NeedUnit::Whole, start_rows, StepMoment::Save, StepMoment::Save);
+  }
   // In the order of NetworkOwner.
   owners.push_back({"blocks", blocks.needs()});
   owners.push_back({"head", head.needs()});

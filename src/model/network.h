@@ -1,6 +1,7 @@
 // network: the layers of a Spec, cut into body and head.
 //   Body: everything up to the last layer that knows time (recurrent or pooling). It is one causal stage and runs block by
 //   block. Head: the row-wise layers behind it. They run in slices inside Reverse, together with the loss, and keep nothing.
+//   Each layer reads layers before it; the head reads pooled rows, or else the steps of any layer of the body.
 // All that the network holds is declared here (DeclareNeeds) and bound to planned addresses (NetworkMemory).
 #pragma once
 
@@ -12,6 +13,7 @@
 #include "arena/arena.h"
 #include "layers/layer.h"
 #include "layers/pooling.h"
+#include "model/gradient_routes.h"
 #include "model/spec.h"
 #include "plan/planner.h"
 
@@ -29,8 +31,16 @@ class Network {
   Layer& layer(int number) const { return *layers_[static_cast<size_t>(number)]; }
   const std::string& name(int number) const { return spec_.nodes[static_cast<size_t>(number)].name; }
   int body_layers() const { return body_layers_; }
-  const Pooling* pooling() const { return pooling_; }  // the last body layer, or null: one target a step
-  bool learns_below(int number) const { return learns_below_[static_cast<size_t>(number)]; }  // its input's gradient is wanted
+  const std::vector<int>& inputs(int number) const { return spec_.nodes[static_cast<size_t>(number)].inputs; }
+  bool pooled() const { return pooled_; }  // the head runs once, on pooled rows; else on every step
+  // The layer as pooling; null where it is none.
+  const Pooling* pooling(int number) const { return poolings_[static_cast<size_t>(number)]; }
+  bool learns(int number) const;    // it has weights, and they are trained
+  bool is_table(int number) const;  // its weights are rows that ids look up
+  // It or a layer that it reads learns, so that the gradient of its output is wanted.
+  bool wants_gradient(int number) const { return wants_gradient_[static_cast<size_t>(number)]; }
+  bool body_learns() const { return body_learns_; }  // some layer of it
+  const GradientRoutes& routes() const { return routes_; }
   // Work of an epoch with so many sequences, steps of theirs in all, and updates.
   EpochWork Work(int64_t rows, int64_t row_steps, int64_t updates) const;
 
@@ -39,23 +49,28 @@ class Network {
  private:
   Spec spec_;
   std::vector<std::unique_ptr<Layer>> layers_;
-  std::vector<bool> learns_below_;
+  std::vector<bool> wants_gradient_;
+  bool body_learns_ = false;
+  std::vector<const Pooling*> poolings_;
   int body_layers_ = 0;
-  const Pooling* pooling_ = nullptr;
+  bool pooled_ = false;
+  GradientRoutes routes_;
 };
 
 // Owners of memory, in the order of the plan: every layer by its number, then these.
 enum class NetworkOwner : int { Blocks, Head, Slots, Batch, Optimizer, Files, Count };
 
 // Keys of the owners beside the layers.
-enum BlocksKey : int { GradientA, GradientB, FirstOutput };                          // + layer number: output of a body layer
-enum HeadKey : int { HeadGradientA, HeadGradientB, Losses, Hits, FirstHeadOutput };  // + layer number
+enum HeadKey : int { Losses, Hits, FirstOutput };
+// Blocks and Head: the outputs of their layers by layer number, and behind those the buffers of GradientRoutes.
+constexpr int OutputKey(int layer) { return FirstOutput + layer; }
+constexpr int GradientKey(int layers, int buffer) { return FirstOutput + layers + buffer; }
 enum BatchKey : int { SampleNumbers, Lengths, Inputs, Targets, RowBuffer, EpochNumbers };
 enum OptimizerKey : int { PartialSums, FirstMoment };
 // The moments of a layer, 0 and 1, and the running average of its weights, 2.
 inline constexpr int kAverage = 2;
 constexpr int MomentKey(int layer, int number) { return FirstMoment + 3 * layer + number; }
-enum FilesKey : int { WriteBuffer };
+enum FilesKey : int { WriteBuffer, StartRows };
 inline constexpr int64_t kWriteBufferBytes = 64 * 1024;
 inline constexpr int64_t kSumChunk = 16384;  // floats of one partial sum of squares
 
@@ -65,6 +80,7 @@ struct NeedOptions {
   bool training = true;   // false: evaluation alone, no gradients, moments or tape beyond a block
   int moments = 2;        // floats that the optimizer keeps for each weight, at most two
   bool averages = false;  // and one for the running average of the weight
+  bool touched = false;   // tables note which of their rows a batch has looked up
 };
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options);
 

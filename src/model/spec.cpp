@@ -1,5 +1,5 @@
 // spec: reads the layer list once from front to back and decides what the job left open.
-//   The builder below carries what the next layer sees (its width, and whether there is one row a step or one a sample).
+//   The builder below carries what every layer gives (its width, and whether there is one row a step or one a sample).
 //   A resolved recurrent layer keeps the user's meaning in return_sequences (false: a NAME_last node follows); the node itself
 //   always gives one row a step.
 #include "model/spec.h"
@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-
+#include "base/suggest.h"
 #include "layers/activation_names.h"
 #include "model/layer_kinds.h"
 
@@ -28,8 +28,8 @@ constexpr int64_t kMaxWidth = 65536;
 constexpr int64_t kMaxIds = std::numeric_limits<int32_t>::max();
 
 const char* TypeName(const LayerKind& kind) {
-  constexpr const char* kNames[] = {"Embedding",          "LSTM",   "GRU", "SimpleRNN", "Pooling", "Dense", "Activation",
-                                    "LayerNormalization", "Dropout"};  // as the variant lists them
+  constexpr const char* kNames[] = {"Embedding",          "LSTM",    "GRU",  "SimpleRNN", "Pooling", "Dense", "Activation",
+                                    "LayerNormalization", "Dropout", "Merge"};  // as the variant lists them
   static_assert(std::variant_size_v<LayerKind> == std::size(kNames));
   return kNames[kind.index()];
 }
@@ -46,6 +46,14 @@ std::string LowerCaseName(const LayerKind& kind) {
   return name;
 }
 
+// What a layer gives to its readers.
+struct Seen {
+  int node = kModelInput;
+  int64_t width = 0;
+  bool per_step = true;
+  size_t pooled_by = 0;  // the layer that went from steps to one row a sample; valid when !per_step
+};
+
 class SpecBuilder {
  public:
   SpecBuilder(const Job& job, const SampleShape& shape)
@@ -60,7 +68,9 @@ class SpecBuilder {
   Status CheckTask() const;
   Status CheckLoss() const;
   Status NameLayers();
+  Status FindInputs();
   Status CheckEnds() const;
+  Status CheckInputs() const;
   Status Add(const EmbeddingOptions& asked);
   template <RecurrentOptions Options>
   Status Add(const Options& asked);
@@ -69,12 +79,26 @@ class SpecBuilder {
   Status Add(const ActivationOptions& asked);
   Status Add(const LayerNormalizationOptions& asked);
   Status Add(const DropoutOptions& asked);
+  Status Add(const MergeOptions& asked);
   Status CheckHead(int64_t units, Activation activation) const;
   Status CheckRows() const;
+  Status CheckLearns() const;
+  Status CheckLazy() const;
 
-  bool AnyLaterLayerReadsSteps() const;
+  // Some way along the graph leads from the first layer to a reader of it for which `wanted` holds.
+  template <typename Wanted>
+  bool AnyReader(size_t layer, const Wanted& wanted) const;
+  // What input number `which` of the layer that is being added gives.
+  Seen InputSeen(size_t which) const;
   void Append(std::string name, const LayerKind& kind, int64_t width);
+  void PutBodyFirst();
   Status CheckWidth(const char* key, int64_t width) const;
+  Status CheckBias(Initializer start, bool use_bias) const;
+  // The factors of the layer's penalties, by their keys.
+  using Penalties = std::vector<std::pair<const char*, double>>;
+  Status CheckPenalties(const Penalties& penalties) const;
+  Status CheckRate(const char* key, double rate) const;
+  Status CheckFirstInTime() const;
   // "layer 2 "lstm_1" (LSTM)": how messages call a layer.
   std::string Called(size_t layer) const {
     return fmt::format("layer {} \"{}\" ({})", layer + 1, names_[layer], TypeName(job_.layers[layer].kind));
@@ -82,18 +106,19 @@ class SpecBuilder {
   Status Refuse(const std::string& what, std::string hint) const {
     return Status::Usage(fmt::format("{}: {}", Called(at_), what), std::move(hint));
   }
-  // How to undo the pooling that layer pooled_by_ does.
-  std::string UndoPooling() const;
+  // How to undo the pooling that a layer does.
+  std::string UndoPooling(size_t layer) const;
 
   const Job& job_;
   const SampleShape& shape_;
   const size_t layer_count_;
   const int64_t vocabulary_;
-  std::vector<std::string> names_;  // of the job's layers
-  size_t at_ = 0;                   // the layer that is being added
-  size_t pooled_by_ = 0;            // the layer that went from steps to one row a sample; valid when !per_step_
-  int64_t width_ = 0;               // what the next layer sees
-  bool per_step_ = true;
+  std::vector<std::string> names_;        // of the job's layers
+  std::vector<std::vector<int>> inputs_;  // of the job's layers: numbers of layers before them, or kModelInput
+  std::vector<Seen> outputs_;             // of the job's layers so far
+  size_t at_ = 0;                         // the layer that is being added
+  Seen in_;                               // its first input
+  Seen out_;                              // what it gives
   Spec spec_;
 };
 
@@ -103,6 +128,7 @@ Result<Spec> SpecBuilder::Build() {
   PLIMSOLL_RETURN_IF_ERROR(CheckTask());
   PLIMSOLL_RETURN_IF_ERROR(CheckLoss());
   PLIMSOLL_RETURN_IF_ERROR(NameLayers());
+  PLIMSOLL_RETURN_IF_ERROR(FindInputs());
   PLIMSOLL_RETURN_IF_ERROR(CheckEnds());
 
   spec_.id_input = shape_.ids;
@@ -111,12 +137,18 @@ Result<Spec> SpecBuilder::Build() {
   spec_.loss = LossOf(job_);
   spec_.label_smoothing = job_.train.label_smoothing;
   spec_.huber_delta = job_.train.huber_delta;
-  width_ = spec_.input_width;
-  for (at_ = 0; at_ < layer_count_; ++at_)
+  for (at_ = 0; at_ < layer_count_; ++at_) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckInputs());
+    in_ = out_ = InputSeen(0);
     PLIMSOLL_RETURN_IF_ERROR(std::visit([this](const auto& asked) { return Add(asked); }, job_.layers[at_].kind));
+    outputs_.push_back(out_);
+  }
 
   PLIMSOLL_RETURN_IF_ERROR(CheckRows());
-  spec_.output_width = width_;
+  PLIMSOLL_RETURN_IF_ERROR(CheckLearns());
+  PLIMSOLL_RETURN_IF_ERROR(CheckLazy());
+  spec_.output_width = out_.width;
+  PutBodyFirst();
   return std::move(spec_);
 }
 
@@ -172,11 +204,62 @@ Status SpecBuilder::NameLayers() {
     }
     names_.push_back(name);
   }
+  if (const auto data = std::find(names_.begin(), names_.end(), kInputName); data != names_.end())
+    return Status::Usage(fmt::format("{} has the name that stands for the data among inputs",
+                                     Called(static_cast<size_t>(data - names_.begin()))),
+                         "give it another name, or leave the name out");
   for (size_t later = 1; later < layer_count_; ++later)
     for (size_t earlier = 0; earlier < later; ++earlier)
       if (names_[earlier] == names_[later])
         return Status::Usage(fmt::format("{} has the name of {}; wanted a name of its own", Called(later), Called(earlier)),
                              "give one of them another name, or leave the name out");
+  return Status::Ok();
+}
+
+// The layers that each layer reads, by number. A layer is listed behind all that it reads, so no cycle can be.
+Status SpecBuilder::FindInputs() {
+  for (at_ = 0; at_ < layer_count_; ++at_) {
+    const std::vector<std::string>& asked = job_.layers[at_].inputs;
+    std::vector<int>& found = inputs_.emplace_back();
+    if (asked.empty()) found.push_back(static_cast<int>(at_) - 1);
+    static_assert(kModelInput == -1, "the layer before the first is the batch itself");
+    for (const std::string& name : asked) {
+      if (name == kInputName) {
+        found.push_back(kModelInput);
+        continue;
+      }
+      const auto named = std::find(names_.begin(), names_.end(), name);
+      if (named == names_.end()) {
+        std::vector<std::string_view> known(names_.begin(), names_.end());
+        known.emplace_back(kInputName);
+        return Refuse(fmt::format("it reads \"{}\", but no layer is called so{}", name, DidYouMean(name, known)),
+                      fmt::format("the names are {}", fmt::join(known, ", ")));
+      }
+      const auto number = static_cast<size_t>(named - names_.begin());
+      if (number >= at_)
+        return Refuse(fmt::format("it reads \"{}\", which is {}", name, number == at_ ? "itself" : "listed behind it"),
+                      "a layer reads layers listed before it, so that the graph has no cycle; change inputs, or list it later");
+      found.push_back(static_cast<int>(number));
+    }
+    const bool merges = std::holds_alternative<MergeOptions>(job_.layers[at_].kind);
+    if (merges && found.size() < 2)
+      return Refuse(fmt::format("it has {} input, wanted two or more", found.size()),
+                    "name the layers that it reads: inputs = [\"lstm\", \"dense\"]");
+    if (!merges && found.size() > 1)
+      return Refuse(fmt::format("it has {} inputs, wanted one", found.size()),
+                    "put {type = \"Concatenate\", inputs = [...]} before it");
+  }
+  for (at_ = 0; at_ + 1 < layer_count_; ++at_)
+    if (!AnyReader(at_, [](size_t) { return true; }))
+      return Refuse("no layer reads what it gives", "name it among the inputs of a layer behind it, or remove it");
+  return Status::Ok();
+}
+
+Status SpecBuilder::CheckInputs() const {
+  const std::vector<int>& inputs = inputs_[at_];
+  const bool reads_data = std::find(inputs.begin(), inputs.end(), kModelInput) != inputs.end();
+  if (shape_.ids && reads_data && !std::holds_alternative<EmbeddingOptions>(job_.layers[at_].kind))
+    return Refuse("it reads the data, which are ids; only an Embedding does", "let it read the Embedding instead");
   return Status::Ok();
 }
 
@@ -196,7 +279,7 @@ Status SpecBuilder::CheckEnds() const {
 }
 
 Status SpecBuilder::Add(const EmbeddingOptions& asked) {
-  if (at_ != 0)
+  if (in_.node != kModelInput)
     return Refuse("an Embedding looks up ids and can only be the first layer",
                   fmt::format("remove it, or make it a Dense with units = {}", asked.output_dim));
   PLIMSOLL_RETURN_IF_ERROR(CheckWidth("output_dim", asked.output_dim));
@@ -214,28 +297,56 @@ Status SpecBuilder::Add(const EmbeddingOptions& asked) {
   if (job_.data.vocabulary > ids)
     return Refuse(fmt::format("input_dim = {} is smaller than data.vocabulary = {}", ids, job_.data.vocabulary),
                   "make them equal, or leave one of them out");
-  spec_.vocabulary = ids;
-  Append(names_[at_], EmbeddingOptions{.input_dim = ids, .output_dim = asked.output_dim}, asked.output_dim);
+  if (!asked.weights.empty() && asked.embeddings_initializer != EmbeddingOptions{}.embeddings_initializer)
+    return Refuse("weights and embeddings_initializer both say what the table begins with", "leave one of them out");
+  if (!asked.weights.empty() && !job_.init_from.empty())
+    return Refuse("weights and init_from both say what the table begins with", "leave one of them out");
+  PLIMSOLL_RETURN_IF_ERROR(CheckPenalties({{"embeddings_l1", asked.embeddings_l1}, {"embeddings_l2", asked.embeddings_l2}}));
+  spec_.vocabulary = spec_.vocabulary == 0 ? ids : std::min(spec_.vocabulary, ids);
+  EmbeddingOptions resolved = asked;
+  resolved.input_dim = ids;
+  Append(names_[at_], resolved, asked.output_dim);
   return Status::Ok();
 }
 
 template <RecurrentOptions Options>
 Status SpecBuilder::Add(const Options& asked) {
   PLIMSOLL_RETURN_IF_ERROR(CheckWidth("units", asked.units));
-  if (!per_step_)
-    return Refuse(fmt::format("a recurrent layer needs one row a step, but {} gives one row a sample", Called(pooled_by_)),
-                  UndoPooling());
+  if (!in_.per_step)
+    return Refuse(fmt::format("a recurrent layer needs one row a step, but {} gives one row a sample", Called(in_.pooled_by)),
+                  UndoPooling(in_.pooled_by));
+  PLIMSOLL_RETURN_IF_ERROR(CheckRate("dropout", asked.dropout));
+  PLIMSOLL_RETURN_IF_ERROR(CheckRate("recurrent_dropout", asked.recurrent_dropout));
   bool softmax = asked.activation == Activation::Softmax;
   if constexpr (requires { asked.recurrent_activation; }) {
     softmax = softmax || asked.recurrent_activation == Activation::Softmax;
   }
   if (softmax)
     return Refuse("\"softmax\" inside a recurrent layer, wanted a function of one number", "tanh and sigmoid are usual");
-  const bool sequences = asked.return_sequences.value_or(shape_.target_per_step || AnyLaterLayerReadsSteps());
+  PLIMSOLL_RETURN_IF_ERROR(CheckBias(asked.bias_initializer, asked.use_bias));
+  PLIMSOLL_RETURN_IF_ERROR(CheckPenalties({{"kernel_l1", asked.kernel_l1},
+                                           {"kernel_l2", asked.kernel_l2},
+                                           {"recurrent_l1", asked.recurrent_l1},
+                                           {"recurrent_l2", asked.recurrent_l2},
+                                           {"bias_l1", asked.bias_l1},
+                                           {"bias_l2", asked.bias_l2}}));
+  if (!asked.use_bias && (asked.bias_l1 > 0.0 || asked.bias_l2 > 0.0))
+    return Refuse("a penalty on the bias of a layer with use_bias = false", "leave one of the two out");
+  int64_t width = asked.units;
+  if constexpr (requires { asked.proj_size; }) {
+    if (asked.proj_size < 0 || asked.proj_size >= asked.units)
+      return Refuse(fmt::format("proj_size = {} with units = {}, wanted less than units, or 0", asked.proj_size, asked.units),
+                    "leave proj_size out, or make units larger");
+    if (asked.proj_size > 0) width = asked.proj_size;
+  }
+  if (asked.go_backwards) PLIMSOLL_RETURN_IF_ERROR(CheckFirstInTime());
+  spec_.reversed = spec_.reversed || asked.go_backwards;
+  const auto reads_steps = [this](size_t layer) { return KnowsTime(job_.layers[layer].kind); };
+  const bool sequences = asked.return_sequences.value_or(shape_.target_per_step || AnyReader(at_, reads_steps));
   const std::string& name = names_[at_];
   Options resolved = asked;
   resolved.return_sequences = sequences;
-  Append(name, resolved, asked.units);
+  Append(name, resolved, width);
   if (sequences) return Status::Ok();
 
   const std::string last_name = name + "_last";
@@ -244,19 +355,23 @@ Status SpecBuilder::Add(const Options& asked) {
     return Refuse(fmt::format("its last state is called \"{}\", but so is {}", last_name,
                               Called(static_cast<size_t>(clash - names_.begin()))),
                   "give one of them another name");
-  per_step_ = false;
-  pooled_by_ = at_;
-  Append(last_name, PoolingOptions{.mode = PoolingMode::Last}, width_);
+  spec_.nodes.push_back({.name = last_name,
+                         .kind = PoolingOptions{.mode = PoolingMode::Last},
+                         .inputs = {out_.node},
+                         .in_width = out_.width,
+                         .width = out_.width,
+                         .per_step = false});
+  out_ = {.node = out_.node + 1, .width = out_.width, .per_step = false, .pooled_by = at_};
   return Status::Ok();
 }
 
 Status SpecBuilder::Add(const PoolingOptions& asked) {
-  if (!per_step_)
-    return Refuse(fmt::format("a Pooling needs one row a step, but {} gives one row a sample", Called(pooled_by_)),
-                  UndoPooling());
-  per_step_ = false;
-  pooled_by_ = at_;
-  Append(names_[at_], asked, width_);
+  if (!in_.per_step)
+    return Refuse(fmt::format("a Pooling needs one row a step, but {} gives one row a sample", Called(in_.pooled_by)),
+                  UndoPooling(in_.pooled_by));
+  out_.per_step = false;
+  out_.pooled_by = at_;
+  Append(names_[at_], asked, in_.width);
   return Status::Ok();
 }
 
@@ -277,6 +392,11 @@ Status SpecBuilder::Add(const DenseOptions& asked) {
   } else if (asked.activation == Activation::Softmax) {
     return Refuse("activation \"softmax\" is for the last Dense of a classify task", "use another one on this layer");
   }
+  PLIMSOLL_RETURN_IF_ERROR(CheckBias(asked.bias_initializer, true));
+  PLIMSOLL_RETURN_IF_ERROR(CheckPenalties({{"kernel_l1", asked.kernel_l1},
+                                           {"kernel_l2", asked.kernel_l2},
+                                           {"bias_l1", asked.bias_l1},
+                                           {"bias_l2", asked.bias_l2}}));
   DenseOptions resolved = asked;
   resolved.units = units;
   if (is_head && LossOf(job_) == Loss::BinaryCrossentropy) resolved.activation = Activation::Linear;  // the loss applies it
@@ -287,20 +407,36 @@ Status SpecBuilder::Add(const DenseOptions& asked) {
 Status SpecBuilder::Add(const ActivationOptions& asked) {
   if (asked.activation == Activation::Softmax)
     return Refuse("activation \"softmax\" is for the last Dense of a classify task", "use another one on this layer");
-  Append(names_[at_], asked, width_);
+  Append(names_[at_], asked, in_.width);
   return Status::Ok();
 }
 
 Status SpecBuilder::Add(const LayerNormalizationOptions& asked) {
-  Append(names_[at_], asked, width_);
+  Append(names_[at_], asked, in_.width);
   return Status::Ok();
 }
 
 Status SpecBuilder::Add(const DropoutOptions& asked) {
-  if (!(asked.rate >= 0.0 && asked.rate < 1.0))  // so written that NaN is refused
-    return Refuse(fmt::format("rate = {}, wanted at least 0 and less than 1", asked.rate),
-                  "rate is the share of values set to zero, for example 0.2");
-  Append(names_[at_], asked, width_);
+  PLIMSOLL_RETURN_IF_ERROR(CheckRate("rate", asked.rate));
+  Append(names_[at_], asked, in_.width);
+  return Status::Ok();
+}
+
+Status SpecBuilder::Add(const MergeOptions& asked) {
+  int64_t width = 0;
+  for (size_t which = 0; which < inputs_[at_].size(); ++which) {
+    const Seen input = InputSeen(which);
+    if (input.per_step != in_.per_step)
+      return Refuse(fmt::format("{} gives one row a sample, another of its inputs one row a step",
+                                Called(input.per_step ? in_.pooled_by : input.pooled_by)),
+                    "let all of its inputs give one row a step (return_sequences = true), or pool each of them");
+    if (asked.mode != MergeMode::Concatenate && input.width != in_.width)
+      return Refuse(fmt::format("its inputs are {} and {} wide, wanted the same width", in_.width, input.width),
+                    "put a Dense before one of them, or use Concatenate");
+    width = asked.mode == MergeMode::Concatenate ? width + input.width : input.width;
+  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckWidth("the sum of its inputs' widths", width));
+  Append(names_[at_], asked, width);
   return Status::Ok();
 }
 
@@ -331,10 +467,10 @@ Status SpecBuilder::CheckHead(int64_t units, Activation activation) const {
 
 // Last of all: the model's output has as many rows as the data have targets.
 Status SpecBuilder::CheckRows() const {
-  if (per_step_ == shape_.target_per_step) return Status::Ok();
-  if (!per_step_)
-    return Status::Usage(fmt::format("{} gives one row a sample, but the data have one target a step", Called(pooled_by_)),
-                         UndoPooling());
+  if (out_.per_step == shape_.target_per_step) return Status::Ok();
+  if (!out_.per_step)
+    return Status::Usage(fmt::format("{} gives one row a sample, but the data have one target a step", Called(out_.pooled_by)),
+                         UndoPooling(out_.pooled_by));
   // The last recurrent layer can only have stayed per step because the job says so.
   for (size_t layer = layer_count_; layer-- > 0;)
     if (IsRecurrent(job_.layers[layer].kind))
@@ -346,18 +482,84 @@ Status SpecBuilder::CheckRows() const {
                        "add {type = \"Pooling\"} or {type = \"LSTM\"} before it");
 }
 
-bool SpecBuilder::AnyLaterLayerReadsSteps() const {
-  return std::any_of(
-      job_.layers.begin() + static_cast<std::ptrdiff_t>(at_) + 1, job_.layers.end(),
-      [](const LayerOptions& layer) { return IsRecurrent(layer.kind) || std::holds_alternative<PoolingOptions>(layer.kind); });
+Status SpecBuilder::CheckLearns() const {
+  const bool learns = std::any_of(spec_.nodes.begin(), spec_.nodes.end(),
+                                  [](const Node& node) { return node.trainable && !CanonicalTensors(node).empty(); });
+  if (learns) return Status::Ok();
+  return Status::Usage("every layer with weights has trainable = false: nothing would learn",
+                       "leave trainable out on one of them");
+}
+
+// lazy_adam has rows to leave alone, and no penalty that moves them all.
+Status SpecBuilder::CheckLazy() const {
+  if (job_.train.optimizer != OptimizerKind::LazyAdam) return Status::Ok();
+  bool found = false;
+  for (const Node& node : spec_.nodes) {
+    const auto* table = std::get_if<EmbeddingOptions>(&node.kind);
+    if (table == nullptr || !node.trainable) continue;
+    found = true;
+    if (table->embeddings_l1 > 0.0 || table->embeddings_l2 > 0.0)
+      return Status::Usage("train.optimizer = \"lazy_adam\" with a penalty on the Embedding, which moves every row",
+                           "write \"adam\", or leave embeddings_l1 and embeddings_l2 out");
+  }
+  if (found) return Status::Ok();
+  return Status::Usage("train.optimizer = \"lazy_adam\" in a model without an Embedding that learns", "write \"adam\"");
+}
+
+template <typename Wanted>
+bool SpecBuilder::AnyReader(size_t layer, const Wanted& wanted) const {
+  std::vector<bool> reached(layer_count_, false);
+  reached[layer] = true;
+  for (size_t reader = layer + 1; reader < layer_count_; ++reader) {
+    for (const int input : inputs_[reader])
+      if (input != kModelInput && reached[static_cast<size_t>(input)]) reached[reader] = true;
+    if (reached[reader] && wanted(reader)) return true;
+  }
+  return false;
+}
+
+Seen SpecBuilder::InputSeen(size_t which) const {
+  const int input = inputs_[at_][which];
+  return input == kModelInput ? Seen{.width = spec_.input_width} : outputs_[static_cast<size_t>(input)];
 }
 
 void SpecBuilder::Append(std::string name, const LayerKind& kind, int64_t width) {
-  const int before = static_cast<int>(spec_.nodes.size()) - 1;
-  static_assert(kModelInput == -1, "the node before the first is the batch itself");
-  spec_.nodes.push_back(
-      {.name = std::move(name), .kind = kind, .inputs = {before}, .in_width = width_, .width = width, .per_step = per_step_});
-  width_ = width;
+  std::vector<int> inputs;
+  for (size_t which = 0; which < inputs_[at_].size(); ++which) inputs.push_back(InputSeen(which).node);
+  const bool merges = std::holds_alternative<MergeOptions>(kind);
+  out_.node = static_cast<int>(spec_.nodes.size());
+  out_.width = width;
+  spec_.nodes.push_back({.name = std::move(name),
+                         .kind = kind,
+                         .inputs = std::move(inputs),
+                         .in_width = merges ? width : in_.width,
+                         .width = width,
+                         .trainable = job_.layers[at_].trainable,
+                         .per_step = out_.per_step});
+}
+
+// The nodes from which a way leads to one that knows time come first, each part in its own order.
+void SpecBuilder::PutBodyFirst() {
+  const size_t count = spec_.nodes.size();
+  std::vector<bool> body(count, false);
+  for (size_t node = count; node-- > 0;) {
+    if (KnowsTime(spec_.nodes[node].kind)) body[node] = true;
+    for (const int input : spec_.nodes[node].inputs)
+      if (body[node] && input != kModelInput) body[static_cast<size_t>(input)] = true;
+  }
+  std::vector<int> places(count);
+  std::vector<Node> ordered;
+  for (const bool part : {true, false}) {
+    for (size_t node = 0; node < count; ++node) {
+      if (body[node] != part) continue;
+      places[node] = static_cast<int>(ordered.size());
+      ordered.push_back(std::move(spec_.nodes[node]));
+    }
+  }
+  for (Node& node : ordered)
+    for (int& input : node.inputs)
+      if (input != kModelInput) input = places[static_cast<size_t>(input)];
+  spec_.nodes = std::move(ordered);
 }
 
 Status SpecBuilder::CheckWidth(const char* key, int64_t width) const {
@@ -365,9 +567,52 @@ Status SpecBuilder::CheckWidth(const char* key, int64_t width) const {
   return Refuse(fmt::format("{} = {}, wanted 1 to {}", key, width, kMaxWidth), fmt::format("set {} within that range", key));
 }
 
-std::string SpecBuilder::UndoPooling() const {
-  if (std::holds_alternative<PoolingOptions>(job_.layers[pooled_by_].kind)) return fmt::format("remove {}", Called(pooled_by_));
-  return fmt::format("leave return_sequences out on {}, or set it to true", Called(pooled_by_));
+Status SpecBuilder::CheckRate(const char* key, double rate) const {
+  if (rate >= 0.0 && rate < 1.0) return Status::Ok();  // so written that NaN is refused
+  return Refuse(fmt::format("{} = {}, wanted at least 0 and less than 1", key, rate),
+                fmt::format("{} is the share of values set to zero, for example 0.2", key));
+}
+
+// All layers walk a sequence together, block by block: which way is decided where it is read.
+Status SpecBuilder::CheckFirstInTime() const {
+  for (size_t layer = 0; layer < layer_count_; ++layer)
+    if (std::holds_alternative<MergeOptions>(job_.layers[layer].kind))
+      return Refuse(
+          fmt::format("go_backwards = true, but {} joins ways that would walk a sequence in both directions", Called(layer)),
+          "leave go_backwards out, or the merge");
+  for (size_t layer = 0; layer < at_; ++layer)
+    if (IsRecurrent(job_.layers[layer].kind))
+      return Refuse(
+          fmt::format("go_backwards = true, but {} comes before it: all recurrent layers walk a sequence together, in "
+                      "one direction, which the first of them decides",
+                      Called(layer)),
+          fmt::format("set go_backwards on {}, or leave it out", Called(layer)));
+  return Status::Ok();
+}
+
+Status SpecBuilder::CheckBias(Initializer start, bool use_bias) const {
+  if (start == Initializer::Orthogonal || start == Initializer::Identity)
+    return Refuse("bias_initializer \"orthogonal\" and \"identity\" are for matrices, and a bias is a vector",
+                  "\"zeros\" is usual");
+  if (!use_bias && start != Initializer::Zeros)
+    return Refuse("bias_initializer on a layer with use_bias = false", "leave one of the two out");
+  return Status::Ok();
+}
+
+Status SpecBuilder::CheckPenalties(const Penalties& penalties) const {
+  for (const auto& [key, factor] : penalties) {
+    if (!(factor >= 0.0))  // so written that NaN is refused
+      return Refuse(fmt::format("{} = {}, wanted at least 0", key, factor), "a small number such as 1e-4 is usual");
+    if (factor > 0.0 && !job_.layers[at_].trainable)
+      return Refuse(fmt::format("{} = {} on a layer with trainable = false, whose weights do not change", key, factor),
+                    fmt::format("leave {} out", key));
+  }
+  return Status::Ok();
+}
+
+std::string SpecBuilder::UndoPooling(size_t layer) const {
+  if (std::holds_alternative<PoolingOptions>(job_.layers[layer].kind)) return fmt::format("remove {}", Called(layer));
+  return fmt::format("leave return_sequences out on {}, or set it to true", Called(layer));
 }
 
 }  // namespace
@@ -376,27 +621,29 @@ Result<Spec> MakeSpec(const Job& job, const SampleShape& shape) { return SpecBui
 
 std::vector<TensorShape> CanonicalTensors(const Node& node) {
   std::vector<TensorShape> tensors;
-  const auto add = [&](const char* name, std::vector<int64_t> shape) {
-    tensors.push_back({node.name + "." + name, std::move(shape)});
+  const auto add = [&](const char* name, std::vector<int64_t> shape, double l1 = 0.0, double l2 = 0.0) {
+    tensors.push_back({node.name + "." + name, std::move(shape), l1, l2});
   };
-  const auto add_recurrent = [&](int64_t gates, bool use_bias, bool two_biases) {
-    add("weight_ih", {gates * node.width, node.in_width});
-    add("weight_hh", {gates * node.width, node.width});
-    if (!use_bias) return;
-    add(two_biases ? "bias_ih" : "bias", {gates * node.width});
-    if (two_biases) add("bias_hh", {gates * node.width});
+  const auto add_recurrent = [&](int64_t gates, bool two_biases, const auto& options) {
+    const int64_t rows = gates * options.units;
+    add("weight_ih", {rows, node.in_width}, options.kernel_l1, options.kernel_l2);
+    add("weight_hh", {rows, node.width}, options.recurrent_l1, options.recurrent_l2);
+    if (!options.use_bias) return;
+    add(two_biases ? "bias_ih" : "bias", {rows}, options.bias_l1, options.bias_l2);
+    if (two_biases) add("bias_hh", {rows}, options.bias_l1, options.bias_l2);
   };
   if (const auto* embedding = std::get_if<EmbeddingOptions>(&node.kind)) {
-    add("weight", {embedding->input_dim, node.width});
+    add("weight", {embedding->input_dim, node.width}, embedding->embeddings_l1, embedding->embeddings_l2);
   } else if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
-    add_recurrent(4, lstm->use_bias, false);
+    add_recurrent(4, false, *lstm);
+    if (lstm->proj_size > 0) add("weight_hr", {lstm->proj_size, lstm->units});
   } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
-    add_recurrent(3, gru->use_bias, gru->reset_after);
+    add_recurrent(3, gru->reset_after, *gru);
   } else if (const auto* rnn = std::get_if<SimpleRNNOptions>(&node.kind)) {
-    add_recurrent(1, rnn->use_bias, false);
-  } else if (std::holds_alternative<DenseOptions>(node.kind)) {
-    add("weight", {node.width, node.in_width});
-    add("bias", {node.width});
+    add_recurrent(1, false, *rnn);
+  } else if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {
+    add("weight", {node.width, node.in_width}, dense->kernel_l1, dense->kernel_l2);
+    add("bias", {node.width}, dense->bias_l1, dense->bias_l2);
   } else if (std::holds_alternative<LayerNormalizationOptions>(node.kind)) {
     add("weight", {node.width});
     add("bias", {node.width});

@@ -5,6 +5,7 @@
 // Canonical tensors of a node (files, reference and tests know weights by these):
 //   Embedding  NAME.weight [input_dim, output_dim]
 //   LSTM       NAME.weight_ih [4 units, inputs], NAME.weight_hh [4 units, units], NAME.bias [4 units]; row blocks i, f, g, o
+//              with proj_size NAME.weight_hh [4 units, proj_size], and last NAME.weight_hr [proj_size, units]
 //   GRU        the same with 3 units, row blocks z, r, n; with reset_after NAME.bias_ih and NAME.bias_hh instead of one bias
 //   SimpleRNN  the same with 1 units
 //   (without use_bias: no bias)
@@ -28,6 +29,7 @@ struct Node {
   std::vector<int> inputs;  // node numbers; kModelInput is the batch itself
   int64_t in_width = 0;     // ids: 1
   int64_t width = 0;        // of the output
+  bool trainable = true;    // its weights, where it has some, learn
   bool per_step = true;     // the output has one row a step; false behind a pooling layer: one row a sample
 };
 inline constexpr int kModelInput = -1;
@@ -38,6 +40,7 @@ struct Spec {
   int64_t vocabulary = 0;   // with id_input
   std::vector<Node> nodes;  // a node's inputs come before it
   bool per_step_targets = false;
+  bool reversed = false;  // each sequence is read from its end; outputs are in that order, targets are not
   Loss loss = Loss::SparseCategoricalCrossentropy;  // never Auto
   double label_smoothing = 0.0;
   double huber_delta = 1.0;
@@ -53,6 +56,8 @@ Result<Spec> MakeSpec(const Job& job, const SampleShape& shape);
 struct TensorShape {
   std::string name;
   std::vector<int64_t> shape;
+  double l1 = 0.0;  // the loss has l1 sum |w| + l2 sum w^2 of it
+  double l2 = 0.0;
 };
 // The canonical tensors of a node, and of the model in node order.
 std::vector<TensorShape> CanonicalTensors(const Node& node);

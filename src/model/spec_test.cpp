@@ -115,6 +115,47 @@ TEST(Spec, DuplicateNamesAreRefused) {
                              {"layer 1 \"a\"", "\"a_last\"", "layer 2 \"a_last\""}));
 }
 
+LayerOptions Reading(std::vector<std::string> inputs, LayerKind kind) {
+  return {.name = "", .kind = std::move(kind), .inputs = std::move(inputs)};
+}
+const LayerKind kAdd = MergeOptions{.mode = MergeMode::Add}, kConcatenate = MergeOptions{};
+
+TEST(SpecGraph, NodesOfTheBodyComeFirstAndInputsAreTheirNumbers) {
+  auto made = MakeSpec(JobOf({Lstm(4), Pool(), Dense({.units = 5}), Reading({"lstm"}, LSTMOptions{.units = 6}),
+                              Reading({"dense", "lstm_1"}, kConcatenate), Dense()}),
+                       kFeaturesToClass);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ(NodeNames(*made),
+            (std::vector<std::string>{"lstm", "pooling", "lstm_1", "lstm_1_last", "dense", "merge", "dense_1"}));
+  const std::vector<std::vector<int>> inputs = {{-1}, {0}, {0}, {2}, {1}, {4, 3}, {5}};
+  for (size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(made->nodes[i].inputs, inputs[i]) << i;
+  EXPECT_EQ(made->nodes[5].width, 11);
+  EXPECT_EQ(made->nodes[6].in_width, 11);
+}
+
+TEST(SpecGraph, WhatHasNoMeaningIsRefusedWithTheReason) {
+  const auto refused = [](std::vector<LayerOptions> layers, const std::vector<std::string>& texts,
+                          const SampleShape& shape = kFeaturesToClass) {
+    return RefusedAsUsage(MakeSpec(JobOf(std::move(layers)), shape), texts);
+  };
+  EXPECT_TRUE(refused({Lstm(4), Reading({"dense"}, LSTMOptions{}), Dense()}, {"lstm_1", "\"dense\"", "listed behind it"}));
+  EXPECT_TRUE(refused({Lstm(4), Reading({"lstm_1"}, LSTMOptions{}), Dense()}, {"lstm_1", "itself"}));
+  EXPECT_TRUE(refused({Lstm(4), Reading({"lstn"}, DenseOptions{})}, {"\"lstn\"", "did you mean", "lstm"}));
+  EXPECT_TRUE(refused({Lstm(4), Reading({"lstm"}, kAdd), Dense()}, {"merge", "1 input", "two or more"}));
+  EXPECT_TRUE(refused({Lstm(4), Lstm(4), Reading({"lstm", "lstm_1"}, DenseOptions{})}, {"2 inputs", "wanted one"}));
+  EXPECT_TRUE(refused({Lstm(4), Reading({"input"}, LSTMOptions{}), Dense()}, {"layer 1 \"lstm\"", "no layer reads"}));
+  EXPECT_TRUE(refused({Lstm(4), Lstm(5), Reading({"lstm", "lstm_1"}, kAdd), Pool(), Dense()}, {"4 and 5 wide", "same width"}));
+  EXPECT_TRUE(refused({Lstm(4), Pool(), Reading({"input"}, LSTMOptions{.units = 4, .return_sequences = true}),
+                       Reading({"pooling", "lstm_1"}, kAdd), Dense()},
+                      {"layer 2 \"pooling\"", "one row a sample", "one row a step"}));
+  EXPECT_TRUE(refused({Named("input", Lstm(4)), Dense()}, {"\"input\"", "the data"}));
+  EXPECT_TRUE(refused({Reading({}, LSTMOptions{.units = 4, .go_backwards = true}), Pool(), Reading({"input"}, LSTMOptions{}),
+                       Reading({"pooling", "lstm_1"}, kConcatenate), Dense()},
+                      {"go_backwards", "merge", "both directions"}));
+  EXPECT_TRUE(refused({Embedding(), Lstm(4), Reading({"input", "lstm"}, kConcatenate), Dense()}, {"merge", "ids", "Embedding"},
+                      kIdsToClass));
+}
+
 TEST(Spec, AnLstmReturnsSequencesWhereSomethingBehindItReadsThem) {
   auto returns = [](std::vector<LayerOptions> layers, const SampleShape& shape) {
     auto made = MakeSpec(JobOf(std::move(layers)), shape);
@@ -232,6 +273,51 @@ TEST(Spec, EveryRecurrentLayerHasItsTensors) {
   EXPECT_EQ(tensors(SimpleRNNOptions{.units = 4}), (Texts{"r.weight_ih 4", "r.weight_hh 4", "r.bias 4"}));
 }
 
+TEST(Spec, ABiasIsAVectorAndMustBeThereToBegin) {
+  const auto lstm = [](Initializer start, bool use_bias) {
+    const LayerKind kind = LSTMOptions{.units = 4, .use_bias = use_bias, .bias_initializer = start};
+    return MakeSpec(JobOf({{.name = "", .kind = kind}, Dense()}), kFeaturesToClass);
+  };
+  EXPECT_TRUE(lstm(Initializer::Ones, true).ok());
+  EXPECT_TRUE(RefusedAsUsage(lstm(Initializer::Ones, false), {"layer 1 \"lstm\"", "use_bias = false"}));
+  EXPECT_TRUE(RefusedAsUsage(lstm(Initializer::Orthogonal, true), {"layer 1 \"lstm\"", "for matrices"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dense({.bias_initializer = Initializer::Identity})}), kFeaturesToClass),
+                             {"layer 2 \"dense\"", "for matrices"}));
+}
+
+TEST(Spec, LazyAdamNeedsATableWithRowsToLeaveAlone) {
+  Job job = JobOf({Embedding(), Lstm(), Dense()});
+  job.train.optimizer = OptimizerKind::LazyAdam;
+  EXPECT_TRUE(MakeSpec(job, kIdsToClass).ok());
+  job.layers[0].trainable = false;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kIdsToClass), {"lazy_adam", "Embedding that learns"}));
+  job.layers[0] = Embedding({.embeddings_l2 = 0.1});
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kIdsToClass), {"lazy_adam", "penalty"}));
+  Job features = JobOf({Lstm(), Dense()});
+  features.train.optimizer = OptimizerKind::LazyAdam;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(features, kFeaturesToClass), {"lazy_adam", "Embedding that learns"}));
+}
+
+TEST(Spec, ATableBeginsWithOneThing) {
+  Job job = JobOf({Embedding({.weights = "vectors.txt"}), Lstm(), Dense()});
+  EXPECT_TRUE(MakeSpec(job, kIdsToClass).ok());
+  job.init_from = "run/model";
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kIdsToClass), {"layer 1 \"embedding\"", "weights and init_from"}));
+  job = JobOf({Embedding({.embeddings_initializer = Initializer::Ones, .weights = "vectors.txt"}), Lstm(), Dense()});
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kIdsToClass), {"weights and embeddings_initializer"}));
+}
+
+TEST(Spec, SomethingMustLearn) {
+  Job job = JobOf({Lstm(), Dropout(0.1), Dense()});
+  job.layers[0].trainable = false;
+  const Result<Spec> one = MakeSpec(job, kFeaturesToClass);
+  ASSERT_TRUE(one.ok()) << one.status().message();
+  EXPECT_FALSE(one.value().nodes[0].trainable);
+  EXPECT_TRUE(one.value().nodes.back().trainable);
+  job.layers[2].trainable = false;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kFeaturesToClass), {"trainable = false", "nothing would learn"}));
+}
+
 TEST(Spec, TheLossGoesWithTheTask) {
   Job classify = JobOf({Lstm(), Dense()});
   EXPECT_EQ(MakeSpec(classify, kFeaturesToClass).value().loss, Loss::SparseCategoricalCrossentropy);
@@ -302,6 +388,45 @@ TEST(Spec, WidthsAndRatesOutOfRangeAreRefused) {
     EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dropout(rate), Dense()}), kFeaturesToClass),
                                {"layer 2 \"dropout\"", "rate = ", "less than 1"}));
   EXPECT_TRUE(MakeSpec(JobOf({Lstm(), Dropout(0.0), Dense()}), kFeaturesToClass).ok());
+  for (const double rate : {-0.1, 1.0, std::nan("")}) {
+    const LayerOptions of_inputs{.name = "", .kind = GRUOptions{.dropout = rate}};
+    const LayerOptions of_state{.name = "", .kind = SimpleRNNOptions{.recurrent_dropout = rate}};
+    EXPECT_TRUE(
+        RefusedAsUsage(MakeSpec(JobOf({of_inputs, Dense()}), kFeaturesToClass), {"\"gru\"", "dropout = ", "less than 1"}));
+    EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({of_state, Dense()}), kFeaturesToClass),
+                               {"\"simplernn\"", "recurrent_dropout = ", "less than 1"}));
+  }
+}
+
+TEST(Spec, AProjectionIsTheLayersWidthAndSmallerThanItsUnits) {
+  const auto projected = [](int64_t proj_size) {
+    return JobOf({{.name = "", .kind = LSTMOptions{.units = 5, .proj_size = proj_size}}, Lstm(), Dense()});
+  };
+  auto made = MakeSpec(projected(2), kFeaturesToClass);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ(made->nodes[0].width, 2);
+  EXPECT_EQ(made->nodes[1].in_width, 2);
+  const std::vector<TensorShape> tensors = CanonicalTensors(made->nodes[0]);
+  ASSERT_EQ(tensors.size(), 4U);
+  EXPECT_EQ(tensors[1].shape, (std::vector<int64_t>{20, 2}));
+  EXPECT_EQ(tensors[3].name, "lstm.weight_hr");
+  EXPECT_EQ(tensors[3].shape, (std::vector<int64_t>{2, 5}));
+  for (const int64_t wrong : {-1, 5, 6})
+    EXPECT_TRUE(
+        RefusedAsUsage(MakeSpec(projected(wrong), kFeaturesToClass), {"layer 1 \"lstm\"", "proj_size = ", "less than"}));
+}
+
+TEST(Spec, OnlyTheFirstRecurrentLayerGoesBackwards) {
+  const LayerOptions backwards{.name = "", .kind = LSTMOptions{.units = 4, .go_backwards = true}};
+  for (const auto& layers : {std::vector{backwards, Dense()}, std::vector{Dense({.units = 3}), backwards, Lstm(), Dense()}}) {
+    auto made = MakeSpec(JobOf(layers), kFeaturesToClass);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    EXPECT_TRUE(made->reversed);
+  }
+  EXPECT_FALSE(MakeSpec(JobOf({Lstm(), Dense()}), kFeaturesToClass)->reversed);
+  for (const LayerOptions& first : {Lstm(), backwards})
+    EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({first, backwards, Dense()}), kFeaturesToClass),
+                               {"layer 2 \"lstm_1\"", "go_backwards", "layer 1 \"lstm\"", "one direction"}));
 }
 
 TEST(Spec, SoftmaxIsForTheLastDenseOnly) {

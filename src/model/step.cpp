@@ -9,11 +9,18 @@
 #include <cstring>
 
 #include "kernels/losses.h"
+#include "kernels/pointwise.h"
+#include "layers/rows.h"
 
 namespace plimsoll {
 
 Step::Step(const Network& network, NetworkMemory& memory, ThreadPool& pool, uint64_t dropout_seed)
-    : network_(network), memory_(memory), slots_(memory), run_{.pool = &pool, .dropout_seed = dropout_seed} {}
+    : network_(network), memory_(memory), slots_(memory), run_{.pool = &pool, .dropout_seed = dropout_seed} {
+  size_t most = 0;
+  for (int layer = 0; layer < network.layers(); ++layer) most = std::max(most, network.inputs(layer).size());
+  ins_.resize(most);
+  d_ins_.resize(most);
+}
 
 Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, double scale, StepSums& sums) {
   run_.training = true;
@@ -48,66 +55,71 @@ void Step::Forward(const RowGroup& group, int64_t first_block, int64_t blocks, T
     if (tape == Tape::None) segment_start_ = number;  // every block overwrites the one before
     SetPosition(group, number);
     const Block block = BlockAt(group, number);
-    Slice in = InputOf(group, block);
+    const Part part = WholeOf(group, block);
     for (int layer = 0; layer < network_.body_layers(); ++layer) {
-      const Slice out = OutputOf(layer, block);
-      network_.layer(layer).Forward(in, out, memory_.layer(layer), run_);
-      in = out;
+      network_.layer(layer).ForwardAll(InputsOf(layer, part), OutputOf(layer, part), memory_.layer(layer), run_);
     }
   }
 }
 
 void Step::Reverse(const RowGroup& group, int64_t first_block, int64_t blocks) {
   if ((first_block + blocks) * kBlockSteps >= group.steps) StartReverse(group);
+  if (network_.pooled() && !network_.body_learns()) return;  // the head was all
   for (int64_t number = first_block + blocks - 1; number >= first_block; --number) {
     SetPosition(group, number);
     const Block block = BlockAt(group, number);
-    Slice in = InputOf(group, block);
+    const Part part = WholeOf(group, block);
     for (int layer = 0; layer < network_.body_layers(); ++layer) {
-      const Slice out = OutputOf(layer, block);
-      network_.layer(layer).Replay(in, out, memory_.layer(layer), run_);
-      in = out;
+      network_.layer(layer).ReplayAll(InputsOf(layer, part), OutputOf(layer, part), memory_.layer(layer), run_);
     }
-
-    const int top = network_.body_layers() - 1;
-    int key = GradientA;
-    if (network_.pooling() == nullptr) Head(group, block, group.Before(block.first_step), in, GradientOf(key, block, top));
-    Slice d_out = GradientOf(key, block, top);
-    for (int layer = top; layer >= 0 && d_out.data != nullptr; --layer) {
-      if (&network_.layer(layer) != network_.pooling()) key = key == GradientA ? GradientB : GradientA;
-      const Slice below = layer == 0 ? InputOf(group, block) : OutputOf(layer - 1, block);
-      const Slice d_in = GradientOf(key, block, layer - 1);
-      network_.layer(layer).Backward(below, OutputOf(layer, block), d_out, d_in, memory_.layer(layer), run_);
-      d_out = d_in;
-    }
+    if (!network_.pooled()) Head(part, group.Before(block.first_step));
+    for (int layer = network_.body_layers() - 1; layer >= 0; --layer) Backward(layer, part);
   }
 }
 
-// The head and the loss on all items of `in`, slice by slice: forward, loss, backward. d_in may have no data (evaluation).
-void Step::Head(const RowGroup& group, const Block& block, int64_t first_item, const Slice& in, const Slice& d_in) {
+// One layer on the way back: the gradients of its weights are added, those of its inputs written, or added where a layer
+// behind it has read the same input.
+void Step::Backward(int layer, const Part& part) {
+  if (!network_.wants_gradient(layer)) return;
+  const std::span<const Slice> ins = InputsOf(layer, part);
+  const std::vector<Route>& routes = network_.routes().inputs(layer);
+  const std::vector<int>& inputs = network_.inputs(layer);
+  for (size_t i = 0; i < routes.size(); ++i) {
+    d_ins_[i] = {.block = part.block, .begin = part.begin, .count = part.count};
+    if (!routes[i].wanted) continue;
+    d_ins_[i] = GradientOf(inputs[i], part);
+    if (!routes[i].added) continue;
+    d_ins_[i].data = SpareOf(layer, routes[i]);
+  }
+  network_.layer(layer).BackwardAll(ins, OutputOf(layer, part), GradientOf(layer, part), {d_ins_.data(), routes.size()},
+                                    memory_.layer(layer), run_);
+  for (size_t i = 0; i < routes.size(); ++i) {
+    if (!routes[i].added) continue;
+    const Slice& spare = d_ins_[i];
+    const Slice sum = GradientOf(inputs[i], part);
+    const int64_t width = WholeVectors(network_.layer(inputs[i]).width());
+    ForRows(*run_.pool, sum.count, [&](int64_t first, int64_t rows) {
+      for (int64_t row = first; row < first + rows; ++row) {
+        add_rows(sum.data + row * sum.stride, spare.data + row * spare.stride, 1, width, sum.stride);
+      }
+    });
+  }
+}
+
+// The head and the loss on all items of `all`, slice by slice: forward, loss, backward.
+void Step::Head(const Part& all, int64_t first_item) {
   const OwnerMemory& head = memory_.owner(NetworkOwner::Head);
   const Spec& spec = network_.spec();
+  const RowGroup& group = *all.group;
   const int first = network_.body_layers(), last = network_.layers() - 1;
-  for (int64_t begin = 0; begin < in.count; begin += kSliceRows) {
-    const int64_t count = std::min(kSliceRows, in.count - begin);
-    const auto slice = [&](float* data, int64_t width) {
-      return Slice{.block = &block, .begin = begin, .count = count, .data = data, .stride = ActivationStride(width)};
-    };
-    const auto input_of = [&](int layer) {
-      if (layer > first) return slice(head.F32(FirstHeadOutput + layer - 1), network_.layer(layer - 1).width());
-      Slice rows = in;
-      rows.begin = begin;
-      rows.count = count;
-      rows.data = in.data == nullptr ? nullptr : in.data + begin * in.stride;
-      rows.ids = in.ids == nullptr ? nullptr : in.ids + begin;
-      return rows;
-    };
+  for (int64_t begin = 0; begin < all.count; begin += kSliceRows) {
+    const int64_t count = std::min(kSliceRows, all.count - begin);
+    const Part slice{.group = &group, .block = all.block, .begin = begin, .count = count};
     for (int layer = first; layer <= last; ++layer) {
-      const Slice out = slice(head.F32(FirstHeadOutput + layer), network_.layer(layer).width());
-      network_.layer(layer).Forward(input_of(layer), out, memory_.layer(layer), run_);
+      network_.layer(layer).ForwardAll(InputsOf(layer, slice), OutputOf(layer, slice), memory_.layer(layer), run_);
     }
 
-    float* outputs = head.F32(FirstHeadOutput + last);
+    float* outputs = head.F32(OutputKey(last));
     const int64_t stride = ActivationStride(spec.output_width);
     double *losses = head.F64(Losses), *hits = head.F64(Hits);
     const int64_t item = first_item + begin;
@@ -142,22 +154,7 @@ void Step::Head(const RowGroup& group, const Block& block, int64_t first_item, c
     sums_->items += count;
     if (!run_.training) continue;
 
-    Slice d_out = slice(outputs, spec.output_width);
-    int key = HeadGradientA;
-    for (int layer = last; layer >= first; --layer) {
-      Slice d_below = d_in;
-      if (layer > first) {
-        d_below = slice(head.F32(key), network_.layer(layer - 1).width());
-        key = key == HeadGradientA ? HeadGradientB : HeadGradientA;
-      } else if (d_in.data != nullptr) {
-        d_below.begin = begin;
-        d_below.count = count;
-        d_below.data = d_in.data + begin * d_in.stride;
-      }
-      const Slice out = slice(head.F32(FirstHeadOutput + layer), network_.layer(layer).width());
-      network_.layer(layer).Backward(input_of(layer), out, d_out, d_below, memory_.layer(layer), run_);
-      d_out = d_below;
-    }
+    for (int layer = last; layer >= first; --layer) Backward(layer, slice);
   }
 }
 
@@ -169,12 +166,11 @@ void Step::EvaluateGroup(const RowGroup& group, StepSums& sums) {
   const int64_t blocks = BlocksOf(group.steps);
   for (int64_t number = 0; number < blocks; ++number) {
     Forward(group, number, 1, Tape::None);
-    if (network_.pooling() != nullptr) continue;
+    if (network_.pooled()) continue;
     const Block block = BlockAt(group, number);
-    const Slice top = network_.body_layers() == 0 ? InputOf(group, block) : OutputOf(network_.body_layers() - 1, block);
-    Head(group, block, group.Before(block.first_step), top, {});
+    Head(WholeOf(group, block), group.Before(block.first_step));
   }
-  if (network_.pooling() != nullptr) StartReverse(group);
+  if (network_.pooled()) StartReverse(group);
 }
 
 void Step::StartForward(const RowGroup& group) {
@@ -190,15 +186,9 @@ void Step::StartReverse(const RowGroup& group) {
       network_.layer(layer).StartBackward(memory_.layer(layer), group.rows);
     }
   }
-  const Pooling* pooling = network_.pooling();
-  if (pooling == nullptr) return;
-  const OwnerMemory& memory = memory_.layer(network_.body_layers() - 1);
+  if (!network_.pooled()) return;
   const Block block = PooledBlock(group);
-  const int64_t stride = ActivationStride(pooling->width());
-  const Slice pooled{.block = &block, .count = group.rows, .data = pooling->Pooled(memory), .stride = stride};
-  Slice gradient = pooled;
-  gradient.data = run_.training && network_.learns_below(network_.body_layers()) ? pooling->PooledGradient(memory) : nullptr;
-  Head(group, block, 0, pooled, gradient);
+  Head(WholeOf(group, block), 0);
 }
 
 // A slot holds the State of the rows that are still active at the block it stands before.
@@ -211,6 +201,9 @@ Status Step::RestoreState(const RowGroup& group, int64_t slot, int64_t next_bloc
 void Step::ZeroGradients() {
   for (int number = 0; number < network_.layers(); ++number) {
     if (!memory_.layer(number).Has(kGradient)) continue;
+    if (memory_.layer(number).Has(kTouched)) {
+      std::memset(memory_.layer(number).Bytes(kTouched), 0, static_cast<size_t>(memory_.layer(number).bytes(kTouched)));
+    }
     const int64_t floats = memory_.layer(number).bytes(kGradient) / static_cast<int64_t>(sizeof(float));
     float* gradient = memory_.layer(number).F32(kGradient);
     run_.pool->Run([&](int part) {
@@ -245,9 +238,21 @@ Block Step::PooledBlock(const RowGroup& group) const {
   return block;
 }
 
-Slice Step::InputOf(const RowGroup& group, const Block& block) const {
-  const int64_t before = group.Before(block.first_step);
-  Slice slice{.block = &block, .count = block.rows.row_steps()};
+Step::Part Step::WholeOf(const RowGroup& group, const Block& block) {
+  return {.group = &group, .block = &block, .begin = 0, .count = block.rows.row_steps()};
+}
+
+// What a layer reads. The slices are the step's own and stand until the next call.
+std::span<const Slice> Step::InputsOf(int layer, const Part& part) {
+  const std::vector<int>& inputs = network_.inputs(layer);
+  for (size_t i = 0; i < inputs.size(); ++i) ins_[i] = inputs[i] == kModelInput ? DataOf(part) : OutputOf(inputs[i], part);
+  return {ins_.data(), inputs.size()};
+}
+
+Slice Step::DataOf(const Part& part) const {
+  const RowGroup& group = *part.group;
+  const int64_t before = group.Before(part.block->first_step) + part.begin;
+  Slice slice{.block = part.block, .begin = part.begin, .count = part.count};
   if (group.ids != nullptr) {
     slice.ids = group.ids + before;
   } else {
@@ -257,23 +262,40 @@ Slice Step::InputOf(const RowGroup& group, const Block& block) const {
   return slice;
 }
 
-Slice Step::OutputOf(int layer, const Block& block) const {
-  Slice slice{.block = &block, .count = block.rows.row_steps()};
-  if (&network_.layer(layer) == network_.pooling()) return slice;  // its output is State
-  slice.stride = ActivationStride(network_.layer(layer).width());
-  slice.data = memory_.owner(NetworkOwner::Blocks).F32(FirstOutput + layer);
-  if (network_.layer(layer).carries_rows()) slice.data += block.rows.rows[0] * slice.stride;
-  return slice;
+Slice Step::OutputOf(int layer, const Part& part) const {
+  float* data = nullptr;
+  if (layer >= network_.body_layers()) return SliceOf(memory_.owner(NetworkOwner::Head).F32(OutputKey(layer)), layer, part);
+  if (const Pooling* pooling = network_.pooling(layer); pooling != nullptr) {
+    data = pooling->Pooled(memory_.layer(layer));
+  } else {
+    data = memory_.owner(NetworkOwner::Blocks).F32(OutputKey(layer));
+  }
+  const int64_t before = network_.layer(layer).carries_rows() ? part.block->rows.rows[0] : 0;
+  return SliceOf(data + (before + part.begin) * ActivationStride(network_.layer(layer).width()), layer, part);
 }
 
-// The gradient of a body layer's output; no data where no layer up to it learns. Pooling's own lies in its State and is
-// only asked whether it is there.
-Slice Step::GradientOf(int key, const Block& block, int layer) const {
-  Slice slice{.block = &block, .count = block.rows.row_steps()};
-  if (layer < 0 || !network_.learns_below(layer + 1)) return slice;
-  slice.data = memory_.owner(NetworkOwner::Blocks).F32(key);
-  slice.stride = ActivationStride(network_.layer(layer).width());
-  return slice;
+// The gradient of a layer's output; there where the layer learns. The loss leaves that of the last one in its output.
+Slice Step::GradientOf(int layer, const Part& part) const {
+  if (layer + 1 == network_.layers()) return OutputOf(layer, part);
+  const int key = GradientKey(network_.layers(), network_.routes().buffer(layer));
+  if (layer >= network_.body_layers()) return SliceOf(memory_.owner(NetworkOwner::Head).F32(key), layer, part);
+  const Pooling* pooling = network_.pooling(layer);
+  float* data =
+      pooling != nullptr ? pooling->PooledGradient(memory_.layer(layer)) : memory_.owner(NetworkOwner::Blocks).F32(key);
+  return SliceOf(data + part.begin * ActivationStride(network_.layer(layer).width()), layer, part);
+}
+
+float* Step::SpareOf(int reader, const Route& route) const {
+  const NetworkOwner owner = reader < network_.body_layers() ? NetworkOwner::Blocks : NetworkOwner::Head;
+  return memory_.owner(owner).F32(GradientKey(network_.layers(), route.spare));
+}
+
+Slice Step::SliceOf(float* data, int layer, const Part& part) const {
+  return {.block = part.block,
+          .begin = part.begin,
+          .count = part.count,
+          .data = data,
+          .stride = ActivationStride(network_.layer(layer).width())};
 }
 
 void Step::SetPosition(const RowGroup& group, int64_t block) {

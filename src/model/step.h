@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "data/row_group.h"
 #include "model/network.h"
@@ -51,19 +53,32 @@ class Step {
   void Forward(const RowGroup& group, int64_t first_block, int64_t blocks, Tape tape);
   void Reverse(const RowGroup& group, int64_t first_block, int64_t blocks);
   Status RestoreState(const RowGroup& group, int64_t slot, int64_t next_block);
-  void Head(const RowGroup& group, const Block& block, int64_t first_item, const Slice& in, const Slice& d_in);
+  // Rows of a block, or of the pooled rows, that a layer sees: all of them in the body, a slice in the head.
+  struct Part {
+    const RowGroup* group;
+    const Block* block;
+    int64_t begin;
+    int64_t count;
+  };
+  void Head(const Part& all, int64_t first_item);
+  void Backward(int layer, const Part& part);
 
   Block BlockAt(const RowGroup& group, int64_t number) const;
   Block PooledBlock(const RowGroup& group) const;
-  Slice InputOf(const RowGroup& group, const Block& block) const;
-  Slice OutputOf(int layer, const Block& block) const;
-  Slice GradientOf(int key, const Block& block, int layer) const;
+  static Part WholeOf(const RowGroup& group, const Block& block);
+  std::span<const Slice> InputsOf(int layer, const Part& part);
+  Slice DataOf(const Part& part) const;
+  Slice OutputOf(int layer, const Part& part) const;
+  Slice GradientOf(int layer, const Part& part) const;
+  float* SpareOf(int reader, const Route& route) const;
+  Slice SliceOf(float* data, int layer, const Part& part) const;
   void SetPosition(const RowGroup& group, int64_t block);
 
   const Network& network_;
   NetworkMemory& memory_;
   Slots slots_;
   RunContext run_;
+  std::vector<Slice> ins_, d_ins_;  // of the layer that runs; as many as any layer has
   OutputSink* sink_ = nullptr;
   int64_t segment_start_ = 0;  // first block of the recorded segment
   float scale_ = 0.0f;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -26,6 +27,7 @@ int MomentsOf(const TrainOptions& options) {
   switch (options.optimizer) {
     case OptimizerKind::Adam:
     case OptimizerKind::AdamW:
+    case OptimizerKind::LazyAdam:
       return 2;
     case OptimizerKind::Sgd:
       return options.momentum > 0.0 ? 1 : 0;
@@ -39,13 +41,14 @@ int MomentsOf(const TrainOptions& options) {
 Status CheckTrainOptions(const TrainOptions& options) {
   using T = TrainOptions;
   const OptimizerKind kind = options.optimizer;
-  const bool sgd = kind == OptimizerKind::Sgd, adam = kind == OptimizerKind::Adam || kind == OptimizerKind::AdamW;
+  const bool sgd = kind == OptimizerKind::Sgd;
+  const bool adam = kind == OptimizerKind::Adam || kind == OptimizerKind::AdamW || kind == OptimizerKind::LazyAdam;
   const LrSchedule schedule = options.lr_schedule;
   const bool decays = schedule == LrSchedule::Step || schedule == LrSchedule::Exponential;
   const std::array settings = {
-      OwnSetting{"beta_1", &T::beta_1, adam, "optimizers adam and adamw"},
-      OwnSetting{"beta_2", &T::beta_2, adam, "optimizers adam and adamw"},
-      OwnSetting{"epsilon", &T::epsilon, !sgd, "optimizers adam, adamw, rmsprop and adagrad"},
+      OwnSetting{"beta_1", &T::beta_1, adam, "optimizers adam, adamw and lazy_adam"},
+      OwnSetting{"beta_2", &T::beta_2, adam, "optimizers adam, adamw and lazy_adam"},
+      OwnSetting{"epsilon", &T::epsilon, !sgd, "optimizers adam, adamw, lazy_adam, rmsprop and adagrad"},
       OwnSetting{"weight_decay", &T::weight_decay, kind == OptimizerKind::AdamW, "optimizer adamw"},
       OwnSetting{"momentum", &T::momentum, sgd, "optimizer sgd"},
       OwnSetting{"rho", &T::rho, kind == OptimizerKind::RmsProp, "optimizer rmsprop"},
@@ -55,6 +58,9 @@ Status CheckTrainOptions(const TrainOptions& options) {
                  schedule == LrSchedule::Linear || schedule == LrSchedule::Cosine || schedule == LrSchedule::Polynomial,
                  "lr_schedule linear, cosine and polynomial"},
       OwnSetting{"lr_power", &T::lr_power, schedule == LrSchedule::Polynomial, "lr_schedule polynomial"},
+      OwnSetting{"plateau_factor", &T::plateau_factor, schedule == LrSchedule::Plateau, "lr_schedule plateau"},
+      OwnSetting{"plateau_min_delta", &T::plateau_min_delta, schedule == LrSchedule::Plateau, "lr_schedule plateau"},
+      OwnSetting{"plateau_min_lr", &T::plateau_min_lr, schedule == LrSchedule::Plateau, "lr_schedule plateau"},
       OwnSetting{"lr_decay_rate", &T::lr_decay_rate, decays, "lr_schedule step and exponential"},
   };
   const TrainOptions defaults;
@@ -71,15 +77,27 @@ Status CheckTrainOptions(const TrainOptions& options) {
     return Status::Usage("train.nesterov = true: a setting of optimizer sgd with momentum alone",
                          "leave it out, or set train.momentum (0.9 is usual)");
   }
+  if (options.plateau_patience != defaults.plateau_patience && schedule != LrSchedule::Plateau) {
+    return Status::Usage(
+        fmt::format("train.plateau_patience = {}: a setting of lr_schedule plateau alone", options.plateau_patience),
+        "leave it out, or choose what it belongs to");
+  }
   if (options.lr_decay_steps != 0 && !decays) {
     return Status::Usage(
         fmt::format("train.lr_decay_steps = {}: a setting of lr_schedule step and exponential alone", options.lr_decay_steps),
         "leave it out, or choose what it belongs to");
   }
-  if (options.clip_norm > 0.0 && options.clip_value > 0.0) {
-    return Status::Usage(fmt::format("train.clip_norm = {} and train.clip_value = {}: a gradient is clipped by one of them",
-                                     options.clip_norm, options.clip_value),
-                         "set the other to 0");
+  const std::pair<std::string_view, double> clips[] = {
+      {"clip_norm", options.clip_norm}, {"clip_value", options.clip_value}, {"clip_tensor_norm", options.clip_tensor_norm}};
+  const std::pair<std::string_view, double>* chosen = nullptr;
+  for (const auto& clip : clips) {
+    if (clip.second == 0.0) continue;
+    if (chosen != nullptr) {
+      return Status::Usage(fmt::format("train.{} = {} and train.{} = {}: a gradient is clipped by one of them", chosen->first,
+                                       chosen->second, clip.first, clip.second),
+                           "set the other to 0");
+    }
+    chosen = &clip;
   }
   return Status::Ok();
 }

@@ -18,6 +18,7 @@ TrainOptions With(OptimizerKind optimizer, double momentum = 0.0) {
 TEST(TrainOptions, AnOptimizerHasTheMomentsOfItsFormulaAndNoMore) {
   EXPECT_EQ(MomentsOf(With(OptimizerKind::Adam)), 2);
   EXPECT_EQ(MomentsOf(With(OptimizerKind::AdamW)), 2);
+  EXPECT_EQ(MomentsOf(With(OptimizerKind::LazyAdam)), 2);
   EXPECT_EQ(MomentsOf(With(OptimizerKind::Sgd)), 0);
   EXPECT_EQ(MomentsOf(With(OptimizerKind::Sgd, 0.9)), 1);
   EXPECT_EQ(MomentsOf(With(OptimizerKind::RmsProp)), 1);
@@ -46,8 +47,12 @@ TEST(TrainOptions, SettingsOfAnotherChoiceAreRefusedByName) {
       {[](TrainOptions& o) { o.lr_power = 2.0; }, "train.lr_power = 2: a setting of lr_schedule polynomial alone"},
       {[](TrainOptions& o) { o.lr_decay_steps = 5; },
        "train.lr_decay_steps = 5: a setting of lr_schedule step and exponential alone"},
+      {[](TrainOptions& o) { o.plateau_factor = 0.5; }, "train.plateau_factor = 0.5: a setting of lr_schedule plateau alone"},
+      {[](TrainOptions& o) { o.plateau_patience = 3; }, "train.plateau_patience = 3: a setting of lr_schedule plateau alone"},
       {[](TrainOptions& o) { o.clip_norm = o.clip_value = 1.0; },
        "train.clip_norm = 1 and train.clip_value = 1: a gradient is clipped by one of them"},
+      {[](TrainOptions& o) { o.clip_value = o.clip_tensor_norm = 1.0; },
+       "train.clip_value = 1 and train.clip_tensor_norm = 1: a gradient is clipped by one of them"},
   };
   for (const auto& [change, says] : cases) {
     TrainOptions options;

@@ -18,56 +18,99 @@ double Dot(const float* a, const float* b, int64_t count) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Orthonormal rows, as Keras makes a recurrent kernel of [units, gates * units]: row u of it are the weights from unit u to all
-// gates, which is column u of our canonical [gates * units, units]. Gram-Schmidt on random rows. Where they are a part of what
-// the space holds, one pass is exact to rounding; where they fill it (one gate), little of the last rows is left behind the
-// first pass, and a second one mends what it rounded. work: [units][gates * units].
-void MakeOrthogonal(float* packed, float* work, const WeightTensor& tensor, uint64_t seed, uint64_t number) {
-  const int64_t units = tensor.columns, gates = tensor.rows;
-  RandomSequence random(seed, number);
-  for (int64_t unit = 0; unit < units; ++unit) {
-    float* row = work + unit * gates;
-    for (int64_t gate = 0; gate < gates; ++gate) row[gate] = random.Normal();
-    for (int pass = 0; pass < (gates == units ? 2 : 1); ++pass) {
-      for (int64_t other = 0; other < unit; ++other) {
-        const float* before = work + other * gates;
-        const auto product = static_cast<float>(Dot(row, before, gates));
-        for (int64_t gate = 0; gate < gates; ++gate) row[gate] -= product * before[gate];
+// Orthonormal vectors along the longer side of the tensor, as many as the shorter has, as Keras makes them. A recurrent kernel
+// of [units, gates * units] has orthonormal rows there, which are the columns of our canonical [gates * units, units].
+// Gram-Schmidt on random vectors. Where they are a part of what the space holds, one pass is exact to rounding; where they
+// fill it (one gate), little of the last ones is left behind the first pass, and a second one mends what it rounded.
+// work: [shorter][longer].
+void MakeOrthogonal(float* packed, float* work, const WeightTensor& tensor, RandomSequence& random) {
+  const bool tall = tensor.rows >= tensor.columns;
+  const int64_t longer = tall ? tensor.rows : tensor.columns, shorter = tall ? tensor.columns : tensor.rows;
+  for (int64_t number = 0; number < shorter; ++number) {
+    float* row = work + number * longer;
+    for (int64_t i = 0; i < longer; ++i) row[i] = random.Normal();
+    for (int pass = 0; pass < (2 * shorter > longer ? 2 : 1); ++pass) {
+      for (int64_t other = 0; other < number; ++other) {
+        const float* before = work + other * longer;
+        const auto product = static_cast<float>(Dot(row, before, longer));
+        for (int64_t i = 0; i < longer; ++i) row[i] -= product * before[i];
       }
-      const auto scale = static_cast<float>(1.0 / std::sqrt(Dot(row, row, gates)));
-      for (int64_t gate = 0; gate < gates; ++gate) row[gate] *= scale;
+      const auto scale = static_cast<float>(1.0 / std::sqrt(Dot(row, row, longer)));
+      for (int64_t i = 0; i < longer; ++i) row[i] *= scale;
     }
-    for (int64_t gate = 0; gate < gates; ++gate) packed[tensor.Place(gate, unit)] = row[gate];
+    for (int64_t i = 0; i < longer; ++i) packed[tall ? tensor.Place(i, number) : tensor.Place(number, i)] = row[i];
+  }
+}
+
+// Inputs and outputs of a tensor as Keras counts them: a vector has its length of each.
+struct Fans {
+  double in = 0.0;
+  double out = 0.0;
+};
+Fans FansOf(const WeightTensor& tensor) {
+  const auto rows = static_cast<double>(tensor.rows), columns = static_cast<double>(tensor.columns);
+  if (tensor.vector) return {rows, rows};
+  return tensor.rows_are_inputs ? Fans{rows, columns} : Fans{columns, rows};
+}
+
+// Of normal numbers that are drawn again beyond 2: their deviation.
+constexpr double kTruncatedDeviation = 0.87962566103423978;
+constexpr double kSmall = 0.05;  // range or deviation of the plain random ones
+
+void Draw(float* packed, float* work, const WeightTensor& tensor, uint64_t seed, uint64_t number) {
+  RandomSequence random(seed, number);
+  const Fans fans = FansOf(tensor);
+  const auto fill = [&](const auto& next) {
+    for (int64_t row = 0; row < tensor.rows; ++row) {
+      for (int64_t column = 0; column < tensor.columns; ++column) {
+        packed[tensor.Place(row, column)] = static_cast<float>(next());
+      }
+    }
+  };
+  const auto uniform = [&](double limit) { fill([&] { return (2.0 * static_cast<double>(random.Unit()) - 1.0) * limit; }); };
+  const auto truncated = [&](double deviation) {
+    fill([&] {
+      double drawn = random.Normal();
+      while (std::abs(drawn) > 2.0) drawn = random.Normal();
+      return drawn * deviation;
+    });
+  };
+  switch (tensor.rule.start) {
+    case Initializer::GlorotUniform:
+      return uniform(std::sqrt(6.0 / (fans.in + fans.out)));
+    case Initializer::GlorotNormal:
+      return truncated(std::sqrt(2.0 / (fans.in + fans.out)) / kTruncatedDeviation);
+    case Initializer::HeUniform:
+      return uniform(std::sqrt(6.0 / fans.in));
+    case Initializer::HeNormal:
+      return truncated(std::sqrt(2.0 / fans.in) / kTruncatedDeviation);
+    case Initializer::LecunUniform:
+      return uniform(std::sqrt(3.0 / fans.in));
+    case Initializer::LecunNormal:
+      return truncated(std::sqrt(1.0 / fans.in) / kTruncatedDeviation);
+    case Initializer::Orthogonal:
+      return MakeOrthogonal(packed, work, tensor, random);
+    case Initializer::RandomUniform:
+      return uniform(kSmall);
+    case Initializer::RandomNormal:
+      return fill([&] { return static_cast<double>(random.Normal()) * kSmall; });
+    case Initializer::TruncatedNormal:
+      return truncated(kSmall);
+    case Initializer::Zeros:
+      return;
+    case Initializer::Ones:
+      return fill([] { return 1.0; });
+    case Initializer::Identity:
+      for (int64_t i = 0; i < std::min(tensor.rows, tensor.columns); ++i) packed[tensor.Place(i, i)] = 1.0f;
+      return;
   }
 }
 
 void Initialise(float* packed, float* work, const WeightTensor& tensor, uint64_t seed, uint64_t number) {
-  const auto uniform = [&](double limit) {
-    RandomSequence random(seed, number);
-    for (int64_t row = 0; row < tensor.rows; ++row) {
-      for (int64_t column = 0; column < tensor.columns; ++column) {
-        packed[tensor.Place(row, column)] = static_cast<float>((2.0 * static_cast<double>(random.Unit()) - 1.0) * limit);
-      }
-    }
-  };
-  switch (tensor.start) {
-    case WeightStart::Zero:
-      return;
-    case WeightStart::One:
-      for (int64_t row = 0; row < tensor.rows; ++row) packed[tensor.Place(row, 0)] = 1.0f;
-      return;
-    case WeightStart::GlorotUniform:
-      return uniform(std::sqrt(6.0 / static_cast<double>(tensor.rows + tensor.columns)));
-    case WeightStart::SmallUniform:
-      return uniform(0.05);
-    case WeightStart::Orthogonal:
-      return MakeOrthogonal(packed, work, tensor, seed, number);
-    case WeightStart::ForgetOne: {
-      const int64_t units = tensor.rows / 4;
-      for (int64_t unit = 0; unit < units; ++unit) packed[tensor.Place(units + unit, 0)] = 1.0f;
-      return;
-    }
-  }
+  Draw(packed, work, tensor, seed, number);
+  if (!tensor.forget_one) return;
+  const int64_t units = tensor.rows / 4;
+  for (int64_t unit = 0; unit < units; ++unit) packed[tensor.Place(units + unit, 0)] = 1.0f;
 }
 
 }  // namespace
@@ -81,7 +124,7 @@ std::vector<WeightPlace> WeightPlaces(const Network& network) {
   std::vector<WeightPlace> places;
   for (int layer = 0; layer < network.layers(); ++layer) {
     for (WeightTensor& tensor : network.layer(layer).Weights()) {
-      places.push_back({network.name(layer) + "." + tensor.name, layer, std::move(tensor)});
+      places.push_back({network.name(layer) + "." + tensor.name, layer, std::move(tensor), network.learns(layer)});
     }
   }
   return places;
@@ -107,7 +150,9 @@ void InitialiseWeights(const Network& network, const NetworkMemory& memory, uint
   uint64_t number = 0;
   for (const WeightPlace& place : WeightPlaces(network)) {
     const OwnerMemory& owner = memory.layer(place.layer);
-    Initialise(owner.F32(kWeights), owner.F32(kGradient), place.tensor, SeedFor(seed, RandomUse::Weights), number++);
+    const OwnerMemory& files = memory.owner(NetworkOwner::Files);
+    float* work = place.learns ? owner.F32(kGradient) : files.Has(StartRows) ? files.F32(StartRows) : nullptr;
+    Initialise(owner.F32(kWeights), work, place.tensor, SeedFor(seed, RandomUse::Weights), number++);
   }
 }
 

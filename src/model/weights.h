@@ -14,6 +14,7 @@ struct WeightPlace {
   std::string name;  // "lstm.weight_ih"
   int layer = 0;
   WeightTensor tensor;
+  bool learns = true;  // there is a gradient of it
 
   int64_t elements() const { return tensor.rows * tensor.columns; }
   std::vector<int64_t> shape() const;
@@ -24,9 +25,9 @@ std::vector<WeightPlace> WeightPlaces(const Network& network);
 void GatherWeights(float* out, const float* packed, const WeightTensor& tensor, int64_t first, int64_t count);
 void ScatterWeights(float* packed, const float* in, const WeightTensor& tensor, int64_t first, int64_t count);
 
-// Keras's initial values: Glorot uniform kernels, orthogonal recurrent kernels, zero biases with forget 1, embeddings uniform
-// in +-0.05. A function of the seed and the tensor's number alone. Padding becomes zero and stays so.
-// The gradient buffers are used as scratch.
+// The first values that each tensor's rule asks for, drawn as Keras draws them. A function of the seed, the tensor's number and
+// its rule alone. Padding becomes zero and stays so.
+// The gradient buffers are used as scratch; a layer that does not learn has StartRows instead.
 void InitialiseWeights(const Network& network, const NetworkMemory& memory, uint64_t seed);
 
 }  // namespace plimsoll

@@ -2,7 +2,9 @@
 //   The mask is a function of (seed, update, layer, sample, step, unit): forward and backward ask for it again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/random.h"
 #include "reference/rows.h"
@@ -24,6 +26,18 @@ T DropoutScale(double rate, const DropoutPlace& place, int64_t step, int64_t uni
                                          static_cast<uint64_t>(place.spatial ? 0 : step), static_cast<uint32_t>(unit / 4));
   const bool keep = words[static_cast<size_t>(unit % 4)] >= DropoutThreshold(rate);
   return keep ? static_cast<T>(1.0 / (1.0 - rate)) : T(0);
+}
+
+// Inside a recurrent layer: what x (step 0) or h before its products (step 1) is multiplied by at all steps; empty: by one.
+template <typename T>
+std::vector<T> RecurrentScales(double rate, const DropoutPlace& place, int64_t step, int64_t width) {
+  std::vector<T> scales;
+  for (int64_t unit = 0; rate > 0.0 && unit < width; ++unit) scales.push_back(DropoutScale<T>(rate, place, step, unit));
+  return scales;
+}
+template <typename T>
+T ScaleAt(const std::vector<T>& scales, int64_t unit) {
+  return scales.empty() ? T(1) : scales[static_cast<size_t>(unit)];
 }
 
 template <typename T>

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "reference/dense.h"
+#include "reference/dropout.h"
 #include "reference/loss.h"
 #include "reference/lstm.h"
 #include "reference/random_model.h"
@@ -41,13 +42,25 @@ struct GradientCase {
 };
 std::ostream& operator<<(std::ostream& out, const GradientCase& tested) { return out << tested.name; }
 
-constexpr LayerKind kEmbedding = EmbeddingOptions{.input_dim = 0, .output_dim = 3};
-constexpr LayerKind kMean = PoolingOptions{.mode = PoolingMode::Mean};
-constexpr LayerKind kMax = PoolingOptions{.mode = PoolingMode::Max};
-constexpr LayerKind kLast = PoolingOptions{.mode = PoolingMode::Last};
-constexpr LayerKind kDropout = DropoutOptions{.rate = 0.4};
+const LayerKind kEmbedding = EmbeddingOptions{.input_dim = 0, .output_dim = 3};
+const LayerKind kMean = PoolingOptions{.mode = PoolingMode::Mean};
+const LayerKind kMax = PoolingOptions{.mode = PoolingMode::Max};
+const LayerKind kLast = PoolingOptions{.mode = PoolingMode::Last};
+const LayerKind kDropout = DropoutOptions{.rate = 0.4};
 
 class GradientOf : public testing::TestWithParam<GradientCase> {};
+
+LayerKind Masked(LayerKind kind) {
+  std::visit(
+      [](auto& options) {
+        if constexpr (requires { options.recurrent_dropout; }) {
+          options.dropout = 0.3;
+          options.recurrent_dropout = 0.4;
+        }
+      },
+      kind);
+  return kind;
+}
 
 // A relu kink or a tie of max within 1e-6 of a weight would fail here rightly; with these seeds there is none.
 TEST_P(GradientOf, AgreesWithCentralDifferences) {
@@ -75,6 +88,10 @@ INSTANTIATE_TEST_SUITE_P(
         GradientCase{"LstmOnDenseOnLstm", kFeaturesToValues, {LstmOf(4), DenseOf(5, Activation::Tanh), LstmOf(3), Head()}},
         GradientCase{"LstmOnLstmEveryStep", kIdsToClasses, {kEmbedding, LstmOf(4), LstmOf(3), Head()}},
         GradientCase{"LstmWithoutBias", kFeaturesToClass, {LSTMOptions{.units = 4, .use_bias = false}, Head()}},
+        GradientCase{"LstmProjected", kFeaturesToClass, {ProjectedOf(5, 3), Head()}},
+        GradientCase{"LstmProjectedEveryStep", kIdsToClasses, {kEmbedding, ProjectedOf(5, 4), Head()}},
+        GradientCase{"LstmProjectedTwice", kFeaturesToValueSeries, {ProjectedOf(5, 4), ProjectedOf(4, 3), Head()}},
+        GradientCase{"LstmProjectedWithoutBias", kFeaturesToValueSeries, {ProjectedOf(5, 2, false), Head()}},
         GradientCase{"GruLastState", kFeaturesToClass, {GruOf(4, true), Head()}},
         GradientCase{"GruOneInputOneUnit", kNumberToNumber, {GruOf(1, true), Head()}},
         GradientCase{"GruEveryStep", kIdsToClasses, {kEmbedding, GruOf(4, true), Head()}},
@@ -112,6 +129,14 @@ INSTANTIATE_TEST_SUITE_P(
                      kFeaturesToValueSeries,
                      {DropoutOptions{.rate = 0.4, .spatial = true}, LstmOf(6), Head()},
                      /*dropout=*/true},
+        GradientCase{"Backwards", kIdsToClasses, {kEmbedding, GRUOptions{.units = 4, .go_backwards = true}, LstmOf(3), Head()}},
+        GradientCase{"DropoutInsideLstm", kFeaturesToValueSeries, {Masked(LstmOf(6)), Masked(LstmOf(5)), Head()}, true},
+        GradientCase{"DropoutInsideProjectedLstm", kFeaturesToValueSeries, {Masked(ProjectedOf(6, 4)), Head()}, true},
+        GradientCase{
+            "DropoutInsideGru", kFeaturesToValueSeries, {Masked(GruOf(6, true)), Masked(GruOf(5, true)), Head()}, true},
+        GradientCase{
+            "DropoutInsideGruBefore", kFeaturesToValueSeries, {Masked(GruOf(6, false)), Masked(GruOf(5, false)), Head()}, true},
+        GradientCase{"DropoutInsideRnn", kFeaturesToValueSeries, {Masked(RnnOf(6)), Masked(RnnOf(5)), Head()}, true},
         GradientCase{
             "LstmOfOtherFunctions",
             kFeaturesToValueSeries,
@@ -148,6 +173,13 @@ INSTANTIATE_TEST_SUITE_P(
                      {LstmOf(4), Head(Activation::Sigmoid)},
                      false,
                      {.loss = Loss::BinaryCrossentropy, .label_smoothing = 0.2}},
+        GradientCase{"PenaltiesOnEveryTensor",
+                     kIdsToClasses,
+                     {EmbeddingOptions{.output_dim = 3, .embeddings_l1 = 0.03, .embeddings_l2 = 0.02},
+                      LSTMOptions{.units = 4, .kernel_l1 = 0.01, .recurrent_l2 = 0.04, .bias_l1 = 0.02},
+                      GRUOptions{.units = 3, .kernel_l2 = 0.05, .recurrent_l1 = 0.01, .bias_l2 = 0.07},
+                      SimpleRNNOptions{.units = 3, .kernel_l1 = 0.02, .kernel_l2 = 0.01, .bias_l2 = 0.03},
+                      DenseOptions{.kernel_l1 = 0.01, .kernel_l2 = 0.02, .bias_l1 = 0.03, .bias_l2 = 0.04}}},
         GradientCase{"CrossentropySmoothed", kIdsToClasses, {kEmbedding, LstmOf(4), Head()}, false, {.label_smoothing = 0.2}}),
     [](const auto& described) { return described.param.name; });
 
@@ -179,6 +211,24 @@ class WrongGradient : public testing::Test {
   }
   using Names = std::vector<std::string>;
 };
+
+TEST(WrongPenalty, HalfOfItAndOneOfAnotherTensorAreRefused) {
+  const auto model = [](double kernel_l1, double kernel_l2, double recurrent_l2) {
+    return SpecOf(
+        {LSTMOptions{.units = 4, .kernel_l1 = kernel_l1, .kernel_l2 = kernel_l2, .recurrent_l2 = recurrent_l2}, Head()},
+        kFeaturesToClass);
+  };
+  const Spec right = model(0.02, 0.01, 0.0);
+  const auto weights = RandomWeights(right, 4);
+  const auto batch = RandomBatch(right, kRagged, 4);
+  const auto failed = [&](const Spec& claimed) {
+    return CheckGradients(right, weights, batch, {}, ReferenceStep(claimed, weights, batch, {}).gradients).failed;
+  };
+  EXPECT_EQ(failed(right), 0);
+  EXPECT_EQ(failed(model(0.02, 0.005, 0.0)), 1) << "w for 2 w";
+  EXPECT_EQ(failed(model(0.0, 0.01, 0.0)), 1) << "no sign";
+  EXPECT_EQ(failed(model(0.02, 0.0, 0.01)), 2) << "on the state's weights";
+}
 
 TEST_F(WrongGradient, TheUnbrokenOnePasses) { EXPECT_EQ(Refused(), Names{}); }
 
@@ -257,6 +307,43 @@ TEST(GradientCheck, BackwardWithoutTheRecurrentTermIsRefused) {
     EXPECT_EQ(report.failed, broken ? 3 : 0) << GradientReportText(report);  // the LSTM's three tensors
     EXPECT_EQ(report.passed, broken ? 2 : 5) << GradientReportText(report);
   }
+}
+
+// The same of a projection: a step that hears of the one behind it past W_hr, and a weight that hears of its own step alone.
+TEST(GradientCheck, AProjectionWithAWrongTermIsRefused) {
+  const Spec spec = SpecOf({ProjectedOf(4, 3), Head()}, kFeaturesToValueSeries);
+  const auto weights = RandomWeights(spec, /*seed=*/9);
+  const auto batch = RandomBatch(spec, {5, 3}, /*seed=*/9);
+  auto claimed = ReferenceStep(spec, weights, batch, {}).gradients;
+  EXPECT_EQ(CheckGradients(spec, weights, batch, {}, claimed).failed, 0);
+  EXPECT_EQ(claimed[3].name, "lstm.weight_hr");
+
+  auto without_recurrence = weights;  // what later steps say about h does not arrive
+  std::fill(without_recurrence[1].values.begin(), without_recurrence[1].values.end(), 0.0);
+  claimed[3] = ReferenceStep(spec, without_recurrence, batch, {}).gradients[3];
+  const GradientReport report = CheckGradients(spec, weights, batch, {}, claimed);
+  EXPECT_EQ(report.failed, 1) << GradientReportText(report);
+  EXPECT_EQ(report.tensors[3].verdict, GradientVerdict::Failed);
+}
+
+// What a forgotten mask does: of the inputs, or of h.
+TEST(GradientCheck, AForgottenMaskInsideARecurrentLayerIsRefused) {
+  const ReferenceDropout dropout = {.on = true, .seed = 77, .update = 3};
+  const auto spec_with = [](double of_inputs, double of_h) {
+    return SpecOf({LSTMOptions{.units = 6, .dropout = of_inputs, .recurrent_dropout = of_h}, Head()}, kFeaturesToValueSeries);
+  };
+  const Spec spec = spec_with(0.4, 0.4);
+  const auto weights = RandomWeights(spec, /*seed=*/9);
+  const auto batch = RandomBatch(spec, {5, 3}, /*seed=*/9);
+  EXPECT_EQ(CheckGradients(spec, weights, batch, dropout, ReferenceStep(spec, weights, batch, dropout).gradients).failed, 0);
+  for (const Spec& other : {spec_with(0.0, 0.4), spec_with(0.4, 0.0)}) {
+    const auto claimed = ReferenceStep(other, weights, batch, dropout).gradients;
+    EXPECT_EQ(CheckGradients(spec, weights, batch, dropout, claimed).failed, 5);
+  }
+
+  const reference::DropoutPlace place = {.seed = 77, .update = 3, .layer = 0, .sample = 7};
+  EXPECT_NE(reference::RecurrentScales<double>(0.5, place, 0, 64), reference::RecurrentScales<double>(0.5, place, 1, 64))
+      << "x and h have masks of their own";
 }
 
 // The same of the GRU, whose State has two ways on: a product, and z.

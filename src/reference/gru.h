@@ -5,6 +5,7 @@
 //   h_t = z h_(t-1) + (1 - z) n
 //   (or other functions than sigmoid and tanh)
 //   Letters: T steps, D inputs, H units.  in: [T, D], out: [T, H], W_ih: [3H, D], W_hh: [3H, H], in row blocks z, r, n.
+//   h_scale: [H], what h_(t-1) is multiplied by before its products (not in z h_(t-1)); empty: nothing.
 //   Biases: [3H], or empty: none. b_hh only with the reset after the product; where both feed a gate it gets their sum.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "reference/activation.h"
+#include "reference/dropout.h"
 #include "reference/rows.h"
 
 namespace plimsoll::reference {
@@ -20,19 +22,22 @@ template <typename T>
 struct GruTape {
   Rows<T> gates;  // [T, 3H], behind sigmoid and tanh
   Rows<T> inner;  // [T, H]: what r multiplies, W_hn h + b_hn (after), or what W_hn multiplies, r h (before)
+  Rows<T> fed;    // [T, H]: h_(t-1) as the products read it
 };
 
 template <typename T>
 void GruForward(Rows<T>& out, GruTape<T>& tape, const Rows<T>& in, const std::vector<T>& weight_ih,
                 const std::vector<T>& weight_hh, const std::vector<T>& bias_ih, const std::vector<T>& bias_hh, bool reset_after,
-                const CellFunctions& by = {}) {
+                const CellFunctions& by = {}, const std::vector<T>& h_scale = {}) {
   const int64_t D = in.width, H = out.width;
+  tape.fed = Rows<T>(in.count, H);
   tape.gates = Rows<T>(in.count, 3 * H);
   tape.inner = Rows<T>(in.count, H);
   const std::vector<T> zeros(static_cast<size_t>(H));
   for (int64_t t = 0; t < in.count; ++t) {
     const T* h_before = t == 0 ? zeros.data() : out.row(t - 1);
-    T *z = tape.gates.row(t), *r = z + H, *n = r + H, *inner = tape.inner.row(t);
+    T *z = tape.gates.row(t), *r = z + H, *n = r + H, *inner = tape.inner.row(t), *fed = tape.fed.row(t);
+    for (int64_t k = 0; k < H; ++k) fed[k] = ScaleAt(h_scale, k) * h_before[k];
     const auto of_input = [&](int64_t j) {
       T sum = bias_ih.empty() ? T(0) : bias_ih[j];
       for (int64_t d = 0; d < D; ++d) sum += weight_ih[j * D + d] * in.row(t)[d];
@@ -43,13 +48,13 @@ void GruForward(Rows<T>& out, GruTape<T>& tape, const Rows<T>& in, const std::ve
       for (int64_t k = 0; k < H; ++k) sum += weight_hh[j * H + k] * state[k];
       return sum;
     };
-    for (int64_t j = 0; j < 2 * H; ++j) z[j] = Activate(of_input(j) + of_state(j, h_before), by.gate);
+    for (int64_t j = 0; j < 2 * H; ++j) z[j] = Activate(of_input(j) + of_state(j, fed), by.gate);
     if (!reset_after) {
-      for (int64_t k = 0; k < H; ++k) inner[k] = r[k] * h_before[k];
+      for (int64_t k = 0; k < H; ++k) inner[k] = r[k] * fed[k];
     }
     for (int64_t k = 0; k < H; ++k) {
       if (reset_after) {
-        inner[k] = of_state(2 * H + k, h_before);
+        inner[k] = of_state(2 * H + k, fed);
         n[k] = Activate(of_input(2 * H + k) + r[k] * inner[k], by.outer);
       } else {
         n[k] = Activate(of_input(2 * H + k) + of_state(2 * H + k, inner), by.outer);
@@ -64,7 +69,7 @@ template <typename T>
 void GruBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_weight_hh, std::vector<T>& d_bias_ih,
                  std::vector<T>& d_bias_hh, const Rows<T>& d_out, const Rows<T>& in, const Rows<T>& out, const GruTape<T>& tape,
                  const std::vector<T>& weight_ih, const std::vector<T>& weight_hh, bool reset_after,
-                 const CellFunctions& by = {}) {
+                 const CellFunctions& by = {}, const std::vector<T>& h_scale = {}) {
   const int64_t D = in.width, H = out.width;
   const std::vector<T> zeros(static_cast<size_t>(H));
   std::vector<T> d_h_next(static_cast<size_t>(H));  // what step t + 1 says about h_t
@@ -74,7 +79,7 @@ void GruBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_w
   for (int64_t t = in.count - 1; t >= 0; --t) {
     const T* x = in.row(t);
     const T* h_before = t == 0 ? zeros.data() : out.row(t - 1);
-    const T *z = tape.gates.row(t), *r = z + H, *n = r + H, *inner = tape.inner.row(t);
+    const T *z = tape.gates.row(t), *r = z + H, *n = r + H, *inner = tape.inner.row(t), *fed = tape.fed.row(t);
     for (int64_t k = 0; k < H; ++k) {
       const T d_h = d_out.row(t)[k] + d_h_next[k];
       const T d_n = d_h * (T(1) - z[k]) * ActivationSlope(n[k], by.outer);
@@ -90,8 +95,8 @@ void GruBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_w
       } else {
         T d_inner = 0;
         for (int64_t j = 0; j < H; ++j) d_inner += d_state[2 * H + j] * weight_hh[(2 * H + j) * H + k];
-        d_r = d_inner * h_before[k];
-        d_h_before[k] += d_inner * r[k];
+        d_r = d_inner * fed[k];
+        d_h_before[k] += d_inner * r[k] * ScaleAt(h_scale, k);
       }
       d_input[H + k] = d_state[H + k] = d_r * ActivationSlope(r[k], by.gate);
     }
@@ -104,8 +109,8 @@ void GruBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_w
         d_in.row(t)[d] += d_input[j] * weight_ih[j * D + d];
       }
       for (int64_t k = 0; k < H; ++k) {
-        d_weight_hh[j * H + k] += d_state[j] * (of_inner ? inner[k] : h_before[k]);
-        if (!of_inner) d_h_before[k] += d_state[j] * weight_hh[j * H + k];
+        d_weight_hh[j * H + k] += d_state[j] * (of_inner ? inner[k] : fed[k]);
+        if (!of_inner) d_h_before[k] += d_state[j] * weight_hh[j * H + k] * ScaleAt(h_scale, k);
       }
     }
     d_h_next.swap(d_h_before);

@@ -20,11 +20,17 @@ T ClipScale(const std::vector<ReferenceTensor<T>>& gradients, double clip_norm) 
   return norm > clip_norm ? static_cast<T>(clip_norm / norm) : T(1);
 }
 
+// The same for one tensor alone.
+template <typename T>
+T TensorScale(const ReferenceTensor<T>& gradient, double clip_tensor_norm) {
+  return ClipScale(std::vector<ReferenceTensor<T>>{gradient}, clip_tensor_norm);
+}
+
 }  // namespace
 
 template <typename T>
 void ReferenceOptimizer<T>::Update(std::vector<ReferenceTensor<T>>& weights, const std::vector<ReferenceTensor<T>>& gradients,
-                                   double learning_rate) {
+                                   double learning_rate, const std::vector<std::vector<bool>>& rows) {
   PLIMSOLL_CHECK(weights.size() == gradients.size(), "every weight needs its gradient");
   if (updates_ == 0) {
     const bool adagrad = options_.optimizer == OptimizerKind::Adagrad;
@@ -51,8 +57,11 @@ void ReferenceOptimizer<T>::Update(std::vector<ReferenceTensor<T>>& weights, con
     PLIMSOLL_CHECK(weights[i].values.size() == gradients[i].values.size() && weights[i].values.size() == m_[i].size(),
                    "a weight and its gradient must have the same size at every update");
     const bool bias = weights[i].shape.size() == 1;
+    const T tensor_scale = TensorScale(gradients[i], options_.clip_tensor_norm);
+    const size_t columns = bias ? 1 : static_cast<size_t>(weights[i].shape[1]);
     for (size_t e = 0; e < weights[i].values.size(); ++e) {
-      T g = gradients[i].values[e] * scale;
+      if (!rows.empty() && !rows[i].empty() && !rows[i][e / columns]) continue;
+      T g = gradients[i].values[e] * scale * tensor_scale;
       if (bound > T(0)) g = std::clamp(g, -bound, bound);
       T& w = weights[i].values[e];
       T& m = m_[i][e];
@@ -60,6 +69,7 @@ void ReferenceOptimizer<T>::Update(std::vector<ReferenceTensor<T>>& weights, con
       switch (options_.optimizer) {
         case OptimizerKind::Adam:
         case OptimizerKind::AdamW:
+        case OptimizerKind::LazyAdam:
           if (options_.optimizer == OptimizerKind::AdamW && !bias) w -= decay * w;
           m += rest_1 * (g - m);
           v += rest_2 * (g * g - v);

@@ -103,6 +103,18 @@ TEST(ReferenceOptimizer, ClipsTheNormOfAllTensorsTogether) {
   EXPECT_EQ(updated(long_gradients, 5.0), updated(long_gradients, 0.0)) << "a norm at the bound is left alone";
 }
 
+TEST(ReferenceOptimizer, ClipsTheNormOfEachTensorAlone) {
+  TrainOptions options;
+  options.optimizer = OptimizerKind::Sgd;
+  options.clip_tensor_norm = 1.0;
+  ReferenceOptimizer<double> sgd(options);
+  Tensors weights = {{"a", {2}, {1.0, 1.0}}, {"b", {1}, {1.0}}};
+  sgd.Update(weights, {{"a", {2}, {3.0, 4.0}}, {"b", {1}, {0.5}}}, 0.1);
+  EXPECT_NEAR(weights[0].values[0], 0.94, 1e-14);
+  EXPECT_NEAR(weights[0].values[1], 0.92, 1e-14);
+  EXPECT_NEAR(weights[1].values[0], 0.95, 1e-14) << "below the bound: left alone";
+}
+
 TEST(ReferenceOptimizer, TenUpdatesOfAModelLowerItsLoss) {
   const Spec spec = SpecOf({LstmOf(4), Head()}, {.width = 3, .target_classes = true, .classes = 3});
   const auto batch = RandomBatch(spec, {5, 3, 1, 4}, /*seed=*/3);

@@ -17,6 +17,9 @@
 namespace plimsoll {
 
 inline LayerKind LstmOf(int64_t units) { return LSTMOptions{.units = units, .return_sequences = std::nullopt}; }
+inline LayerKind ProjectedOf(int64_t units, int64_t proj_size, bool use_bias = true) {
+  return LSTMOptions{.units = units, .use_bias = use_bias, .proj_size = proj_size};
+}
 inline LayerKind GruOf(int64_t units, bool reset_after, bool use_bias = true) {
   return GRUOptions{.units = units, .use_bias = use_bias, .reset_after = reset_after};
 }
@@ -26,15 +29,26 @@ inline LayerKind DenseOf(int64_t units, Activation activation) {
 }
 inline LayerKind Head(Activation activation = Activation::Linear) { return DenseOptions{.units = 0, .activation = activation}; }
 
+// A layer that reads others than the one before it.
+inline LayerOptions Reading(std::vector<std::string> inputs, LayerKind kind) {
+  return {.name = "", .kind = std::move(kind), .inputs = std::move(inputs)};
+}
+
 // The task follows from the targets.
-inline Spec SpecOf(const std::vector<LayerKind>& layers, const SampleShape& shape, const TrainOptions& train = {}) {
+inline Spec SpecOf(std::vector<LayerOptions> layers, const SampleShape& shape, const TrainOptions& train = {}) {
   Job job;
   job.train = train;
   job.task = shape.target_classes ? Task::Classify : Task::Regress;
-  for (const LayerKind& kind : layers) job.layers.push_back({.name = "", .kind = kind});
+  job.layers = std::move(layers);
   Result<Spec> made = MakeSpec(job, shape);
   PLIMSOLL_CHECK(made.ok(), made.status().message().c_str());
   return std::move(made).value();
+}
+
+inline Spec SpecOf(const std::vector<LayerKind>& kinds, const SampleShape& shape, const TrainOptions& train = {}) {
+  std::vector<LayerOptions> layers;
+  for (const LayerKind& kind : kinds) layers.push_back({.name = "", .kind = kind});
+  return SpecOf(std::move(layers), shape, train);
 }
 
 inline double RandomBetween(RandomSequence& random, double low, double high) { return low + (high - low) * random.Unit(); }

@@ -1,17 +1,20 @@
 // reference: one sample at a time through the nodes, loss, and the same nodes in reverse.
 #include "reference/reference.h"
 
+#include <cmath>
 #include <cstddef>
 #include <utility>
 #include <variant>
 
 #include "base/check.h"
+#include "model/layer_kinds.h"
 #include "reference/dense.h"
 #include "reference/dropout.h"
 #include "reference/embedding.h"
 #include "reference/gru.h"
 #include "reference/loss.h"
 #include "reference/lstm.h"
+#include "reference/merge.h"
 #include "reference/normalize.h"
 #include "reference/pooling.h"
 #include "reference/rnn.h"
@@ -29,6 +32,24 @@ template <typename Options>
 CellFunctions FunctionsOf(const Options& options) {
   return {.outer = options.activation, .gate = options.recurrent_activation};
 }
+
+template <typename T>
+Rows<T> Scaled(const Rows<T>& rows, const std::vector<T>& scales) {
+  Rows<T> scaled(rows.count, rows.width);
+  for (int64_t r = 0; r < rows.count; ++r)
+    for (int64_t w = 0; w < rows.width; ++w) scaled.row(r)[w] = rows.row(r)[w] * ScaleAt(scales, w);
+  return scaled;
+}
+
+// Which of an LSTM's tensors are its bias and its projection. One that it does not have lies behind all of them.
+struct LstmTensors {
+  explicit LstmTensors(const LSTMOptions& options)
+      : bias(options.use_bias ? 2 : 4),
+        projection(options.proj_size == 0 ? 4
+                   : options.use_bias     ? 3
+                                          : 2) {}
+  size_t bias, projection;
+};
 
 // Where the tensors of each node begin in canonical order, and where the last ones end.
 std::vector<size_t> FirstTensors(const Spec& spec) {
@@ -89,10 +110,15 @@ class SamplePass {
   SamplePass(const Spec& spec, const Tensors<T>& weights, const ReferenceSample<T>& sample, const ReferenceDropout& dropout)
       : spec_(spec), weights_(weights), sample_(sample), dropout_(dropout), first_tensors_(FirstTensors(spec)) {
     CheckSample(spec, sample);
-    if (!spec.id_input) {
-      features_ = Rows<T>(sample.steps, spec.input_width);
-      features_.values = sample.features;
+    const auto step_of = [&](int64_t t) { return spec.reversed ? sample.steps - 1 - t : t; };
+    if (spec.id_input) {
+      for (int64_t t = 0; t < sample.steps; ++t) ids_.push_back(sample.ids[static_cast<size_t>(step_of(t))]);
+      return;
     }
+    features_ = Rows<T>(sample.steps, spec.input_width);
+    for (int64_t t = 0; t < sample.steps; ++t)
+      for (int64_t w = 0; w < spec.input_width; ++w)
+        features_.row(t)[w] = sample.features[static_cast<size_t>(step_of(t) * spec.input_width + w)];
   }
 
   void Forward();
@@ -101,21 +127,44 @@ class SamplePass {
   const Rows<T>& output() const { return outputs_.back(); }
 
  private:
-  const Rows<T>& InputOf(const Node& node) const {
-    PLIMSOLL_CHECK(node.inputs.size() == 1, "every layer so far has one input");
-    return node.inputs[0] == kModelInput ? features_ : outputs_[static_cast<size_t>(node.inputs[0])];
+  const Rows<T>& InputOf(const Node& node, size_t which = 0) const {
+    const int input = node.inputs[which];
+    return input == kModelInput ? features_ : outputs_[static_cast<size_t>(input)];
+  }
+  std::vector<const Rows<T>*> InputsOf(const Node& node) const {
+    std::vector<const Rows<T>*> ins;
+    for (size_t i = 0; i < node.inputs.size(); ++i) ins.push_back(&InputOf(node, i));
+    return ins;
   }
   // A bias that a layer does not have is empty.
   bool Has(size_t node, size_t which) const { return first_tensors_[node] + which < first_tensors_[node + 1]; }
   const std::vector<T>& Weight(size_t node, size_t which) const {
     return Has(node, which) ? weights_[first_tensors_[node] + which].values : none_;
   }
-  DropoutPlace PlaceOf(size_t node) const {
+  DropoutPlace PlaceOf(size_t node, bool spatial) const {
     return {.seed = dropout_.seed,
             .update = dropout_.update,
             .layer = static_cast<uint32_t>(node),
             .sample = static_cast<uint64_t>(sample_.number),
-            .spatial = std::get<DropoutOptions>(spec_.nodes[node].kind).spatial};
+            .spatial = spatial};
+  }
+  DropoutPlace PlaceOf(size_t node) const { return PlaceOf(node, std::get<DropoutOptions>(spec_.nodes[node].kind).spatial); }
+  // Inside a recurrent layer: of x, and of h before its products. Empty for all other layers.
+  std::vector<T> InputScales(size_t node) const {
+    return ScalesOf(node, 0, spec_.nodes[node].in_width, [](const auto& options) { return options.dropout; });
+  }
+  std::vector<T> StateScales(size_t node) const {
+    return ScalesOf(node, 1, spec_.nodes[node].width, [](const auto& options) { return options.recurrent_dropout; });
+  }
+  template <typename RateOf>
+  std::vector<T> ScalesOf(size_t node, int64_t step, int64_t width, const RateOf& rate_of) const {
+    double rate = 0.0;
+    std::visit(
+        [&]<typename Options>(const Options& options) {
+          if constexpr (RecurrentOptions<Options>) rate = dropout_.on ? rate_of(options) : 0.0;
+        },
+        spec_.nodes[node].kind);
+    return RecurrentScales<T>(rate, PlaceOf(node, false), step, width);
   }
   double DropoutRate(const Node& node) const { return dropout_.on ? std::get<DropoutOptions>(node.kind).rate : 0.0; }
 
@@ -124,8 +173,10 @@ class SamplePass {
   const ReferenceSample<T>& sample_;
   const ReferenceDropout& dropout_;
   const std::vector<size_t> first_tensors_;
-  Rows<T> features_;                     // the model's input where it is not ids
+  std::vector<int32_t> ids_;             // the model's input, in the order in which it is read
+  Rows<T> features_;                     // the same where it is not ids
   std::vector<Rows<T>> outputs_;         // a node each
+  std::vector<Rows<T>> masked_;          // a node each: the input of a recurrent layer with dropout; empty for all others
   std::vector<LstmTape<T>> lstm_tapes_;  // a node each; empty for all but LSTM
   std::vector<GruTape<T>> gru_tapes_;    // the same of GRU
   const std::vector<T> none_;
@@ -136,19 +187,24 @@ template <typename T>
 void SamplePass<T>::Forward() {
   lstm_tapes_.resize(spec_.nodes.size());
   gru_tapes_.resize(spec_.nodes.size());
+  masked_.resize(spec_.nodes.size());
   for (size_t n = 0; n < spec_.nodes.size(); ++n) {
     const Node& node = spec_.nodes[n];
-    const Rows<T>& in = InputOf(node);
+    if (const std::vector<T> scales = InputScales(n); !scales.empty()) masked_[n] = Scaled(InputOf(node), scales);
+    const Rows<T>& in = masked_[n].count > 0 ? masked_[n] : InputOf(node);
+    const std::vector<T> h_scale = StateScales(n);
     Rows<T> out(node.per_step ? sample_.steps : 1, node.width);
     if (std::holds_alternative<EmbeddingOptions>(node.kind)) {
-      EmbeddingForward(out, sample_.ids, Weight(n, 0));
+      EmbeddingForward(out, ids_, Weight(n, 0));
     } else if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
-      LstmForward(out, lstm_tapes_[n], in, Weight(n, 0), Weight(n, 1), Weight(n, 2), FunctionsOf(*lstm));
+      const auto [bias, projection] = LstmTensors(*lstm);
+      LstmForward(out, lstm_tapes_[n], in, Weight(n, 0), Weight(n, 1), Weight(n, bias), FunctionsOf(*lstm),
+                  Weight(n, projection), h_scale);
     } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
       GruForward(out, gru_tapes_[n], in, Weight(n, 0), Weight(n, 1), Weight(n, 2), Weight(n, 3), gru->reset_after,
-                 FunctionsOf(*gru));
+                 FunctionsOf(*gru), h_scale);
     } else if (const auto* rnn = std::get_if<SimpleRNNOptions>(&node.kind)) {
-      RnnForward(out, in, Weight(n, 0), Weight(n, 1), Weight(n, 2), rnn->activation);
+      RnnForward(out, in, Weight(n, 0), Weight(n, 1), Weight(n, 2), rnn->activation, h_scale);
     } else if (const auto* activation = std::get_if<ActivationOptions>(&node.kind)) {
       for (size_t i = 0; i < in.values.size(); ++i) out.values[i] = Activate(in.values[i], activation->activation);
     } else if (const auto* normalization = std::get_if<LayerNormalizationOptions>(&node.kind)) {
@@ -157,6 +213,8 @@ void SamplePass<T>::Forward() {
       PoolingForward(out, in, pooling->mode);
     } else if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {
       DenseForward(out, in, Weight(n, 0), Weight(n, 1), dense->activation);
+    } else if (const auto* merge = std::get_if<MergeOptions>(&node.kind)) {
+      MergeForward(out, InputsOf(node), merge->mode);
     } else {
       DropoutForward(out, in, DropoutRate(node), PlaceOf(n));
     }
@@ -196,25 +254,31 @@ void SamplePass<T>::Backward(Tensors<T>& gradients) {
   d_outputs.back() = d_last_;
   for (size_t n = spec_.nodes.size(); n-- > 0;) {
     const Node& node = spec_.nodes[n];
-    const Rows<T>& in = InputOf(node);
+    const bool masked = masked_[n].count > 0;
+    const Rows<T>& in = masked ? masked_[n] : InputOf(node);
     const Rows<T>& out = outputs_[n];
+    const std::vector<T> h_scale = StateScales(n);
     const Rows<T>& d_out = d_outputs[n];
     Rows<T> d_features(features_.count, features_.width);  // nobody wants it; layers write it all the same
-    Rows<T>& d_in = node.inputs[0] == kModelInput ? d_features : d_outputs[static_cast<size_t>(node.inputs[0])];
+    Rows<T>& d_below = node.inputs[0] == kModelInput ? d_features : d_outputs[static_cast<size_t>(node.inputs[0])];
+    Rows<T> d_masked(masked_[n].count, masked_[n].width);
+    Rows<T>& d_in = masked ? d_masked : d_below;
     std::vector<T> none;
     auto gradient = [&](size_t which) -> std::vector<T>& {
       return Has(n, which) ? gradients[first_tensors_[n] + which].values : none;
     };
     if (std::holds_alternative<EmbeddingOptions>(node.kind)) {
-      EmbeddingBackward(gradient(0), d_out, sample_.ids);
+      EmbeddingBackward(gradient(0), d_out, ids_);
     } else if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
-      LstmBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, lstm_tapes_[n], Weight(n, 0), Weight(n, 1),
-                   FunctionsOf(*lstm));
+      const auto [bias, projection] = LstmTensors(*lstm);
+      LstmBackward(d_in, gradient(0), gradient(1), gradient(bias), d_out, in, out, lstm_tapes_[n], Weight(n, 0), Weight(n, 1),
+                   FunctionsOf(*lstm), Weight(n, projection), &gradient(projection), h_scale);
     } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
       GruBackward(d_in, gradient(0), gradient(1), gradient(2), gradient(3), d_out, in, out, gru_tapes_[n], Weight(n, 0),
-                  Weight(n, 1), gru->reset_after, FunctionsOf(*gru));
+                  Weight(n, 1), gru->reset_after, FunctionsOf(*gru), h_scale);
     } else if (const auto* rnn = std::get_if<SimpleRNNOptions>(&node.kind)) {
-      RnnBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, Weight(n, 0), Weight(n, 1), rnn->activation);
+      RnnBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, Weight(n, 0), Weight(n, 1), rnn->activation,
+                  h_scale);
     } else if (const auto* activation = std::get_if<ActivationOptions>(&node.kind)) {
       for (size_t i = 0; i < out.values.size(); ++i) {
         d_in.values[i] += d_out.values[i] * ActivationSlope(out.values[i], activation->activation);
@@ -225,8 +289,18 @@ void SamplePass<T>::Backward(Tensors<T>& gradients) {
       PoolingBackward(d_in, d_out, in, pooling->mode);
     } else if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {
       DenseBackward(d_in, gradient(0), gradient(1), d_out, in, out, Weight(n, 0), dense->activation);
+    } else if (const auto* merge = std::get_if<MergeOptions>(&node.kind)) {
+      std::vector<Rows<T>*> d_ins;
+      for (const int input : node.inputs) {
+        d_ins.push_back(input == kModelInput ? nullptr : &d_outputs[static_cast<size_t>(input)]);
+      }
+      MergeBackward(d_ins, d_out, InputsOf(node), merge->mode);
     } else {
       DropoutBackward(d_in, d_out, DropoutRate(node), PlaceOf(n));
+    }
+    if (masked) {
+      const Rows<T> scaled = Scaled(d_masked, InputScales(n));
+      for (size_t i = 0; i < scaled.values.size(); ++i) d_below.values[i] += scaled.values[i];
     }
   }
 }
@@ -237,6 +311,32 @@ int64_t CountItems(const Spec& spec, const std::vector<ReferenceSample<T>>& batc
   int64_t items = 0;
   for (const ReferenceSample<T>& sample : batch) items += ItemCount(spec, sample);
   return items;
+}
+
+// l1 sum |w| + l2 sum w^2 over all tensors with such a factor.
+template <typename T>
+T Penalty(const Spec& spec, const Tensors<T>& weights) {
+  const std::vector<TensorShape> tensors = CanonicalTensors(spec);
+  T sum = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    for (const T weight : weights[i].values) {
+      sum += static_cast<T>(tensors[i].l1) * std::abs(weight) + static_cast<T>(tensors[i].l2) * weight * weight;
+    }
+  }
+  return sum;
+}
+
+template <typename T>
+void AddPenaltyGradients(Tensors<T>& gradients, const Spec& spec, const Tensors<T>& weights) {
+  const std::vector<TensorShape> tensors = CanonicalTensors(spec);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const T l1 = static_cast<T>(tensors[i].l1), l2 = static_cast<T>(tensors[i].l2);
+    for (size_t e = 0; e < weights[i].values.size(); ++e) {
+      const T weight = weights[i].values[e];
+      const T sign = weight > T(0) ? T(1) : weight < T(0) ? T(-1) : T(0);
+      gradients[i].values[e] += l1 * sign + T(2) * l2 * weight;
+    }
+  }
 }
 
 }  // namespace
@@ -256,9 +356,10 @@ ReferenceResult<T> ReferenceStep(const Spec& spec, const std::vector<ReferenceTe
     result.outputs.push_back(pass.output().values);
   }
   const T items = static_cast<T>(CountItems(spec, batch));
-  result.loss /= items;
+  result.loss = result.loss / items + Penalty(spec, weights);
   for (ReferenceTensor<T>& gradient : result.gradients)
     for (T& value : gradient.values) value /= items;
+  AddPenaltyGradients(result.gradients, spec, weights);
   return result;
 }
 
@@ -272,7 +373,7 @@ T ReferenceLoss(const Spec& spec, const std::vector<ReferenceTensor<T>>& weights
     pass.Forward();
     sum += pass.LossSum();
   }
-  return sum / static_cast<T>(CountItems(spec, batch));
+  return sum / static_cast<T>(CountItems(spec, batch)) + Penalty(spec, weights);
 }
 
 template ReferenceResult<float> ReferenceStep(const Spec&, const std::vector<ReferenceTensor<float>>&,

@@ -3,7 +3,7 @@
 //   out:   loss, outputs and gradients of one training step
 //   It judges the kernels, the layers and `verify`: nothing of it is shared with them but the Spec and the random numbers.
 // Losses and gradients are sums over all items of the batch (samples; with per-step targets all steps of all samples),
-// divided once by the number of items.
+// divided once by the number of items. Penalties on weights come on top, once.
 #pragma once
 
 #include <cstdint>

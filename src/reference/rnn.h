@@ -1,5 +1,6 @@
 // rnn: one sample through one SimpleRNN, step by step from a zero state.
 //   h_t = tanh(b + W_ih x_t + W_hh h_(t-1)), or another function than tanh
+//   h_scale: [H], what h_(t-1) is multiplied by before its product; empty: nothing.
 //   Letters: T steps, D inputs, H units.  in: [T, D], out: [T, H], W_ih: [H, D], W_hh: [H, H], b: [H], or empty: none.
 #pragma once
 
@@ -7,19 +8,20 @@
 #include <vector>
 
 #include "reference/activation.h"
+#include "reference/dropout.h"
 #include "reference/rows.h"
 
 namespace plimsoll::reference {
 
 template <typename T>
 void RnnForward(Rows<T>& out, const Rows<T>& in, const std::vector<T>& weight_ih, const std::vector<T>& weight_hh,
-                const std::vector<T>& bias, Activation activation = Activation::Tanh) {
+                const std::vector<T>& bias, Activation activation = Activation::Tanh, const std::vector<T>& h_scale = {}) {
   const int64_t D = in.width, H = out.width;
   for (int64_t t = 0; t < in.count; ++t)
     for (int64_t j = 0; j < H; ++j) {
       T sum = bias.empty() ? T(0) : bias[j];
       for (int64_t d = 0; d < D; ++d) sum += weight_ih[j * D + d] * in.row(t)[d];
-      for (int64_t k = 0; t > 0 && k < H; ++k) sum += weight_hh[j * H + k] * out.row(t - 1)[k];
+      for (int64_t k = 0; t > 0 && k < H; ++k) sum += weight_hh[j * H + k] * ScaleAt(h_scale, k) * out.row(t - 1)[k];
       out.row(t)[j] = Activate(sum, activation);
     }
 }
@@ -28,7 +30,8 @@ void RnnForward(Rows<T>& out, const Rows<T>& in, const std::vector<T>& weight_ih
 template <typename T>
 void RnnBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_weight_hh, std::vector<T>& d_bias,
                  const Rows<T>& d_out, const Rows<T>& in, const Rows<T>& out, const std::vector<T>& weight_ih,
-                 const std::vector<T>& weight_hh, Activation activation = Activation::Tanh) {
+                 const std::vector<T>& weight_hh, Activation activation = Activation::Tanh,
+                 const std::vector<T>& h_scale = {}) {
   const int64_t D = in.width, H = out.width;
   std::vector<T> d_h_next(static_cast<size_t>(H));  // what step t + 1 says about h_t
   for (int64_t t = in.count - 1; t >= 0; --t) {
@@ -41,8 +44,8 @@ void RnnBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_w
         d_in.row(t)[d] += d_sum * weight_ih[j * D + d];
       }
       for (int64_t k = 0; t > 0 && k < H; ++k) {
-        d_weight_hh[j * H + k] += d_sum * out.row(t - 1)[k];
-        d_h_before[k] += d_sum * weight_hh[j * H + k];
+        d_weight_hh[j * H + k] += d_sum * ScaleAt(h_scale, k) * out.row(t - 1)[k];
+        d_h_before[k] += d_sum * ScaleAt(h_scale, k) * weight_hh[j * H + k];
       }
     }
     d_h_next = std::move(d_h_before);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "model/train_options.h"
@@ -33,6 +34,7 @@ double Factor(const TrainOptions& options, double n, double N) {
   const double decay_steps = options.lr_decay_steps > 0 ? static_cast<double>(options.lr_decay_steps) : N / kDecays;
   switch (options.lr_schedule) {
     case LrSchedule::Constant:
+    case LrSchedule::Plateau:
       return 1.0;
     case LrSchedule::Linear:
       return end + (1.0 - end) * (1.0 - p);
@@ -67,6 +69,21 @@ double LearningRateAt(const TrainOptions& options, int64_t update, int64_t total
   const auto length = static_cast<double>(std::max<int64_t>(total_updates - warmup, 1));
   if (done < warmup) return rate * Factor(options, 0.0, length) * static_cast<double>(done) / static_cast<double>(warmup);
   return rate * Factor(options, static_cast<double>(done - warmup), length);
+}
+
+Plateau::Plateau(const TrainOptions& options)
+    : options_(options), rate_(LearningRateOf(options)), best_(std::numeric_limits<double>::infinity()) {}
+
+void Plateau::EpochEnded(double loss) {
+  if (options_.lr_schedule != LrSchedule::Plateau) return;
+  if (loss < best_ - options_.plateau_min_delta) {
+    best_ = loss;
+    waited_ = 0;
+    return;
+  }
+  if (++waited_ < options_.plateau_patience) return;
+  waited_ = 0;
+  if (rate_ > options_.plateau_min_lr) rate_ = std::max(rate_ * options_.plateau_factor, options_.plateau_min_lr);
 }
 
 }  // namespace plimsoll

@@ -20,8 +20,25 @@ int64_t TotalUpdates(const TrainOptions& options, int64_t samples);
 //   inverse_sqrt  r sqrt(W / s); without warm-up r sqrt(10000 / (s + 10000))
 //   step          r lr_decay_rate^floor(n / lr_decay_steps)
 //   exponential   r lr_decay_rate^(n / lr_decay_steps)
+//   plateau       r, and never more than what Plateau says
 //   one_cycle     half a cosine from r / 25 up to r in the first 30 % of the N updates, and another down to r / 250000
 // Behind the last update the rate stays what it would be at p = 1.
 double LearningRateAt(const TrainOptions& options, int64_t update, int64_t total_updates);
+
+// What a run holds of lr_schedule = "plateau", which is Keras's ReduceLROnPlateau: behind plateau_patience epochs in a row
+// whose loss is not lower than the best by more than plateau_min_delta, the rate is multiplied with plateau_factor, down to
+// plateau_min_lr. Under another schedule it never lowers anything.
+class Plateau {
+ public:
+  explicit Plateau(const TrainOptions& options);
+  void EpochEnded(double loss);  // of validation, where there is some; else of training
+  double rate() const { return rate_; }
+
+ private:
+  TrainOptions options_;
+  double rate_;
+  double best_;
+  int64_t waited_ = 0;  // epochs
+};
 
 }  // namespace plimsoll

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+
 namespace plimsoll {
 namespace {
 
@@ -23,7 +25,7 @@ TEST(LearningRate, IsTheOptimizersOwnWhereNoneIsStated) {
 
 TEST(LearningRate, WarmUpRisesFromZeroToTheFirstRateOfEverySchedule) {
   for (const LrSchedule schedule : {LrSchedule::Constant, LrSchedule::Linear, LrSchedule::Cosine, LrSchedule::Polynomial,
-                                    LrSchedule::InverseSqrt, LrSchedule::Step, LrSchedule::Exponential}) {
+                                    LrSchedule::InverseSqrt, LrSchedule::Step, LrSchedule::Exponential, LrSchedule::Plateau}) {
     const TrainOptions options = Options(schedule, 10);
     EXPECT_EQ(LearningRateAt(options, 1, 110), 0.0);
     EXPECT_DOUBLE_EQ(LearningRateAt(options, 2, 110), 0.01);
@@ -111,6 +113,27 @@ TEST(LearningRate, OneCycleIsThatOfPyTorch) {
   EXPECT_NEAR(LearningRateAt(options, 110, 110), 4e-7, 1e-15);
   EXPECT_NEAR(LearningRateAt(options, 200, 110), 4e-7, 1e-15);
   for (const int64_t total : {1, 2, 3, 4}) EXPECT_GT(LearningRateAt(options, 1, total), 0.0) << total;
+}
+
+// The rates behind each epoch as Keras 3.15's ReduceLROnPlateau gives them for these losses.
+TEST(LearningRate, FallsAsKerasReduceLROnPlateau) {
+  TrainOptions options = Options(LrSchedule::Plateau);
+  options.plateau_factor = 0.5;
+  options.plateau_patience = 2;
+  options.plateau_min_delta = 0.01;
+  options.plateau_min_lr = 0.02;
+  const double losses[] = {1.0, 0.995, 0.98, 0.975, 0.985, 0.975, 0.971, 0.5, 0.6, 0.55, 0.7, 0.8, 0.9};
+  const double rates[] = {0.1, 0.1, 0.1, 0.1, 0.05, 0.05, 0.025, 0.025, 0.025, 0.02, 0.02, 0.02, 0.02};
+  Plateau plateau(options);
+  EXPECT_EQ(plateau.rate(), 0.1);
+  for (size_t i = 0; i < std::size(losses); ++i) {
+    plateau.EpochEnded(losses[i]);
+    EXPECT_NEAR(plateau.rate(), rates[i], 1e-8) << "epoch " << i + 1;
+  }
+  options.lr_schedule = LrSchedule::Constant;
+  Plateau other(options);
+  for (const double loss : losses) other.EpochEnded(loss);
+  EXPECT_EQ(other.rate(), 0.1) << "another schedule does not look at losses";
 }
 
 TEST(LearningRate, UpdatesOfARunFollowFromEpochsSamplesAndTheLimit) {

@@ -14,17 +14,10 @@ namespace {
 
 int64_t Floats(const OwnerMemory& memory) { return memory.bytes(kGradient) / static_cast<int64_t>(sizeof(float)); }
 
-// Biases lie behind all other weights of a layer.
-int64_t FirstBias(const Layer& layer, int64_t floats) {
-  const std::vector<WeightTensor> tensors = layer.Weights();
-  int64_t first = floats;
-  for (const WeightTensor& tensor : tensors) {
-    if (tensor.vector) first = std::min(first, tensor.offset);
-  }
-  for (const WeightTensor& tensor : tensors) {
-    PLIMSOLL_CHECK(tensor.vector || tensor.offset < first, "a layer's biases are its last weights");
-  }
-  return first;
+// What brings a gradient of this norm down to the bound.
+float ScaleTo(double bound, double squares) {
+  const double norm = std::sqrt(squares);
+  return norm > bound ? static_cast<float>(bound / norm) : 1.0f;
 }
 
 }  // namespace
@@ -32,8 +25,14 @@ int64_t FirstBias(const Layer& layer, int64_t floats) {
 Optimizer::Optimizer(const TrainOptions& options, const Network& network, const NetworkMemory& memory, ThreadPool& pool)
     : options_(options), network_(network), memory_(memory), pool_(pool), moments_(MomentsOf(options)) {
   for (int layer = 0; layer < network.layers(); ++layer) {
-    const OwnerMemory& own = memory.layer(layer);
-    first_bias_.push_back(own.Has(kGradient) ? FirstBias(network.layer(layer), Floats(own)) : 0);
+    std::vector<Part>& parts = parts_.emplace_back();
+    if (!memory.layer(layer).Has(kGradient)) continue;
+    const std::vector<WeightTensor> tensors = network.layer(layer).Weights();
+    const std::vector<PackedSpan> spans = PackedSpans(tensors, Floats(memory.layer(layer)));
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      parts.push_back({.span = spans[i], .decays = !tensors[i].vector});
+      if (memory.layer(layer).Has(kTouched)) parts.back().row_floats = tensors[i].stride;
+    }
   }
 }
 
@@ -52,9 +51,9 @@ void Optimizer::Start() {
   }
 }
 
-double Optimizer::SquareSum(int layer) const {
-  const float* gradient = memory_.layer(layer).F32(kGradient);
-  const int64_t floats = Floats(memory_.layer(layer)), chunks = (floats + kSumChunk - 1) / kSumChunk;
+double Optimizer::SquareSum(int layer, const PackedSpan& span) const {
+  const float* gradient = memory_.layer(layer).F32(kGradient) + span.begin;
+  const int64_t floats = span.end - span.begin, chunks = (floats + kSumChunk - 1) / kSumChunk;
   double* partial = memory_.owner(NetworkOwner::Optimizer).F64(PartialSums);
   pool_.Run([&](int part) {
     const Share share = ShareOf(chunks, part, pool_.size());
@@ -71,13 +70,17 @@ Status Optimizer::Update(int64_t update, double learning_rate) {
   double squares = 0.0;
   for (int layer = 0; layer < network_.layers(); ++layer) {
     if (!memory_.layer(layer).Has(kGradient)) continue;
-    const double sum = SquareSum(layer);
+    const double sum = SquareSum(layer, {0, Floats(memory_.layer(layer))});
     if (!std::isfinite(sum)) {
       return Status::Diverged(
           fmt::format("the gradient of layer '{}' is not finite at update {}", network_.name(layer), update),
           "lower train.learning_rate or set train.clip_norm (1.0 is usual)");
     }
     squares += sum;
+    if (options_.clip_tensor_norm == 0.0) continue;
+    for (Part& part : parts_[static_cast<size_t>(layer)]) {
+      part.scale = ScaleTo(options_.clip_tensor_norm, SquareSum(layer, part.span));
+    }
   }
   const auto power = static_cast<double>(update);
   const double alpha =
@@ -87,18 +90,24 @@ Status Optimizer::Update(int64_t update, double learning_rate) {
             .alpha = static_cast<float>(alpha),
             .decay = decays ? static_cast<float>(learning_rate * options_.weight_decay) : 0.0f,
             .clip = {}};
-  const double norm = std::sqrt(squares);
-  if (options_.clip_norm > 0.0 && norm > options_.clip_norm) pace.clip.scale = static_cast<float>(options_.clip_norm / norm);
+  if (options_.clip_norm > 0.0) pace.clip.scale = ScaleTo(options_.clip_norm, squares);
   if (options_.clip_value > 0.0) pace.clip.bound = static_cast<float>(options_.clip_value);
   for (int layer = 0; layer < network_.layers(); ++layer) {
     if (!memory_.layer(layer).Has(kGradient)) continue;
     pool_.Run([&](int part) {
       const Share share = ShareOf(Floats(memory_.layer(layer)), part, pool_.size(), 1024);
-      const int64_t bias = std::clamp(first_bias_[static_cast<size_t>(layer)], share.begin, share.end);
-      Pace without_decay = pace;
-      without_decay.decay = 0.0f;
-      Move(layer, share.begin, bias, pace);
-      Move(layer, bias, share.end, without_decay);
+      for (const Part& tensor : parts_[static_cast<size_t>(layer)]) {
+        Pace own = pace;
+        if (!tensor.decays) own.decay = 0.0f;
+        own.clip.scale *= tensor.scale;
+        const int64_t begin = std::clamp(tensor.span.begin, share.begin, share.end);
+        const int64_t end = std::clamp(tensor.span.end, share.begin, share.end);
+        if (tensor.row_floats > 0) {
+          MoveTouched(layer, begin, end, tensor.row_floats, own);
+        } else {
+          Move(layer, begin, end, own);
+        }
+      }
       if (!options_.use_ema) return;
       // The first weights that were trained at all are the first average, as in Keras.
       average_update(memory_.owner(NetworkOwner::Optimizer).F32(MomentKey(layer, kAverage)) + share.begin,
@@ -119,6 +128,16 @@ void Optimizer::SwapAverages() {
   }
 }
 
+// Of weights [begin, end) of a table: those in rows that the batch has looked up.
+void Optimizer::MoveTouched(int layer, int64_t begin, int64_t end, int64_t row_floats, const Pace& pace) const {
+  const uint64_t* touched = memory_.layer(layer).U64(kTouched);
+  for (int64_t at = begin; at < end;) {
+    const int64_t row = at / row_floats, next = std::min(end, (row + 1) * row_floats);
+    if ((touched[row / 64] >> row % 64 & 1) != 0) Move(layer, at, next, pace);
+    at = next;
+  }
+}
+
 // Weights [begin, end) of a layer.
 void Optimizer::Move(int layer, int64_t begin, int64_t end, const Pace& pace) const {
   const OwnerMemory& memory = memory_.layer(layer);
@@ -131,6 +150,7 @@ void Optimizer::Move(int layer, int64_t begin, int64_t end, const Pace& pace) co
   switch (options_.optimizer) {
     case OptimizerKind::Adam:
     case OptimizerKind::AdamW:
+    case OptimizerKind::LazyAdam:
       return adam_update(weights, moment(0), moment(1), gradient, count,
                          {.alpha = pace.alpha,
                           .beta_1 = static_cast<float>(options_.beta_1),

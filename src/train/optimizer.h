@@ -33,15 +33,23 @@ class Optimizer {
     float decay;  // of weights that are no biases
     GradientClip clip;
   };
-  double SquareSum(int layer) const;
+  // A tensor of a layer.
+  struct Part {
+    PackedSpan span;
+    bool decays = false;     // it is no bias
+    float scale = 1.0f;      // of its gradient in this update, by clip_tensor_norm
+    int64_t row_floats = 0;  // above 0: a table, of which only the rows that were looked up move
+  };
+  double SquareSum(int layer, const PackedSpan& span) const;
   void Move(int layer, int64_t begin, int64_t end, const Pace& pace) const;
+  void MoveTouched(int layer, int64_t begin, int64_t end, int64_t row_floats, const Pace& pace) const;
 
   TrainOptions options_;
   const Network& network_;
   const NetworkMemory& memory_;
   ThreadPool& pool_;
   int moments_;
-  std::vector<int64_t> first_bias_;  // of each layer, in floats: the weights before it may decay
+  std::vector<std::vector<Part>> parts_;  // of each layer; none where it does not learn
 };
 
 }  // namespace plimsoll

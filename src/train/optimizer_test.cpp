@@ -1,6 +1,7 @@
 // Ten updates of the engine against the reference optimizer in double, on the engine's own gradients.
 #include "train/optimizer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +9,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "infer/scorer.h"
 #include "model/train_options.h"
 #include "model/weights.h"
 #include "reference/optimizer.h"
@@ -135,6 +137,13 @@ const Case kCases[] = {
        o.clip_norm = 1e-2;
      },
      [](TrainOptions& o) { o.clip_norm = 0.0; }},
+    {"clip_tensor_norm",
+     [](TrainOptions& o) {
+       o.optimizer = OptimizerKind::Sgd;
+       o.learning_rate = 10.0;
+       o.clip_tensor_norm = 3e-3;
+     },
+     [](TrainOptions& o) { std::swap(o.clip_norm, o.clip_tensor_norm); }},
     {"clip_value",
      [](TrainOptions& o) {
        o.optimizer = OptimizerKind::Sgd;
@@ -220,6 +229,137 @@ TEST(Optimizer, AnyNumberOfThreadsGivesTheSameBits) {
       ends.push_back(Gather(*setup, **engine, kWeights));
     }
     EXPECT_EQ(Distance(ends[0], ends[1]), 0.0) << test.name;
+  }
+}
+
+// The layers of SmallJob in turn. Plain sgd: the others get the update that they get beside a layer that learns.
+TEST(Optimizer, ALayerThatDoesNotLearnStaysAndCostsNoGradientAndNoMoments) {
+  const auto after_one_update = [](int frozen, OptimizerKind kind, Tensors* before) {
+    TrainOptions options;
+    options.optimizer = kind;
+    Job job = SmallJob(options);
+    if (frozen >= 0) job.layers[static_cast<size_t>(frozen)].trainable = false;
+    const auto setup = SetUpOrThrow(job);
+    int64_t trained = 0, gradients = 0, moments = 0;
+    for (const PlannedBuffer& buffer : setup->plan.buffers) {
+      const bool still = frozen >= 0 && buffer.owner == (*setup).job.layers[static_cast<size_t>(frozen)].name;
+      if (buffer.name == "weights" && !still) trained += buffer.bytes;
+      if (buffer.name == "gradient") gradients += buffer.bytes;
+      if (buffer.name.find("moment of") != std::string::npos) moments += buffer.bytes;
+    }
+    EXPECT_EQ(gradients, trained);
+    EXPECT_EQ(moments, MomentsOf(options) * trained);
+    Result<std::unique_ptr<Engine>> engine = Open(*setup);
+    if (!engine.ok()) throw std::runtime_error(engine.status().message());
+    Update update(*setup, **engine);
+    EXPECT_TRUE(update.Start().ok());
+    if (before != nullptr) *before = Gather(*setup, **engine, kWeights);
+    const int64_t numbers[] = {3, 1, 4, 15, 9};
+    StepSums sums;
+    EXPECT_TRUE(update.Gradients(numbers, 5, sums).ok());
+    EXPECT_TRUE(update.Apply().ok());
+    return Gather(*setup, **engine, kWeights);
+  };
+  for (const OptimizerKind kind : {OptimizerKind::Sgd, OptimizerKind::Adam}) {
+    Tensors start;
+    const Tensors whole = after_one_update(-1, kind, &start);
+    const char* names[] = {"embedding.", "lstm.", "dense."};
+    for (int frozen = 0; frozen < 3; ++frozen) {
+      const Tensors ends = after_one_update(frozen, kind, nullptr);
+      for (size_t i = 0; i < ends.size(); ++i) {
+        const bool still = ends[i].name.starts_with(names[frozen]);
+        EXPECT_EQ(ends[i].values, still ? start[i].values : whole[i].values) << ends[i].name << ", frozen " << frozen;
+        EXPECT_NE(whole[i].values, start[i].values) << ends[i].name << ": nothing is shown";
+      }
+    }
+  }
+}
+
+// Once a batch, whatever its row groups: 24 samples of 2 to a group of 64, and 150 to three groups.
+// Ids of a batch are few of many. Three ways of the reference: rows that were looked up alone, all rows, and all but one of
+// them.
+TEST(Optimizer, LazyAdamLeavesRowsThatNoIdOfTheBatchTouchesAloneAndNoOthers) {
+  enum Rows { LookedUp, All, OneMissing };
+  const auto run = [](Rows which, int64_t threads) {
+    TrainOptions options;
+    options.optimizer = OptimizerKind::LazyAdam;
+    options.learning_rate = 0.05;
+    Job job = SmallJob(options);
+    job.data.train = "generate:copy?delay=3&count=2&symbols=70&samples=24";
+    job.train.batch_size = 3;
+    job.train.threads = threads;
+    const auto setup = SetUpOrThrow(job);
+    Result<std::unique_ptr<Engine>> engine = Open(*setup);
+    if (!engine.ok()) throw std::runtime_error(engine.status().message());
+    Update update(*setup, **engine);
+    EXPECT_TRUE(update.Start().ok());
+    Tensors weights = Gather(*setup, **engine, kWeights);
+    const Tensors start = weights;
+    EXPECT_EQ(weights[0].shape[0], 72);
+    ReferenceOptimizer<double> reference(job.train);
+    bool left_alone = false;
+    for (int64_t number = 0; number < 8; ++number) {
+      const int64_t numbers[] = {3 * number, 3 * number + 1, 3 * number + 2};
+      std::vector<std::vector<bool>> rows(weights.size());
+      rows[0].assign(72, which == All);
+      for (const int64_t sample : numbers) {
+        std::vector<int32_t> ids(static_cast<size_t>(setup->samples->length(sample)));
+        EXPECT_TRUE(setup->samples->ReadInputs(sample, 0, static_cast<int64_t>(ids.size()), ids.data()).ok());
+        for (const int32_t id : ids) rows[0][static_cast<size_t>(id)] = true;
+        if (which == OneMissing) rows[0][static_cast<size_t>(ids.front())] = false;
+      }
+      StepSums sums;
+      EXPECT_TRUE(update.Gradients(numbers, 3, sums).ok());
+      const Tensors before = Gather(*setup, **engine, kWeights), gradients = Gather(*setup, **engine, kGradient);
+      EXPECT_TRUE(update.Apply().ok());
+      reference.Update(weights, gradients, 0.05, rows);
+      const Tensors after = Gather(*setup, **engine, kWeights);
+      for (size_t row = 0; row < 72 && which == LookedUp; ++row) {
+        const bool same = std::equal(after[0].values.begin() + static_cast<int64_t>(row) * 5,
+                                     after[0].values.begin() + static_cast<int64_t>(row + 1) * 5,
+                                     before[0].values.begin() + static_cast<int64_t>(row) * 5);
+        EXPECT_EQ(same, !rows[0][row]) << row;
+        left_alone = left_alone || same;
+      }
+    }
+    EXPECT_TRUE(left_alone || which != LookedUp) << "every row was touched: nothing is shown";
+    return Distance(Gather(*setup, **engine, kWeights), weights) / Distance(weights, start);
+  };
+  EXPECT_LT(run(LookedUp, 1), kTolerance);
+  EXPECT_LT(run(LookedUp, 3), kTolerance);
+  EXPECT_GT(run(All, 1), kNoticed) << "plain adam";
+  EXPECT_GT(run(OneMissing, 1), kNoticed);
+}
+
+TEST(Penalties, AreInTheLossOfTrainingAndOfScoresOnce) {
+  for (const int64_t samples : {24, 150}) {
+    double losses[2] = {}, scores[2] = {}, wanted = 0.0;
+    for (const bool penalised : {false, true}) {
+      Job job = SmallJob({});
+      job.data.train = fmt::format("generate:parity?steps=9&samples={}&per_step=false", samples);
+      job.train.batch_size = samples;
+      job.layers[1].kind = LSTMOptions{.units = 19, .kernel_l1 = penalised ? 0.3 : 0.0, .kernel_l2 = penalised ? 0.7 : 0.0};
+      const auto setup = SetUpOrThrow(job);
+      Result<std::unique_ptr<Engine>> engine = Open(*setup);
+      ASSERT_TRUE(engine.ok());
+      Update update(*setup, **engine);
+      ASSERT_TRUE(update.Start().ok());
+      std::vector<int64_t> numbers(static_cast<size_t>(samples));
+      std::iota(numbers.begin(), numbers.end(), 0);
+      StepSums sums;
+      ASSERT_TRUE(update.Gradients(numbers.data(), samples, sums).ok());
+      losses[penalised] = sums.loss / static_cast<double>(sums.items);
+      const Result<Score> score = ScoreSamples(*setup, **engine, ScoredPart::Training, samples);
+      ASSERT_TRUE(score.ok());
+      scores[penalised] = score.value().loss;
+      const Tensors weights = Gather(*setup, **engine, kWeights);
+      ASSERT_EQ(weights[1].name, "lstm.weight_ih");
+      wanted = 0.0;
+      for (const double weight : weights[1].values) wanted += 0.3 * std::abs(weight) + 0.7 * weight * weight;
+    }
+    EXPECT_GT(wanted, 1.0);
+    EXPECT_NEAR(losses[1] - losses[0], wanted, 1e-9) << samples;
+    EXPECT_NEAR(scores[1] - scores[0], wanted, 1e-9) << samples;
   }
 }
 

@@ -13,6 +13,7 @@
 #include "base/machine.h"
 #include "base/random.h"
 #include "kernels/product_speed.h"
+#include "model/job_check.h"
 #include "model/train_options.h"
 #include "train/budget.h"
 #include "train/changes.h"
@@ -45,6 +46,7 @@ void Resolve(Job& job, const Spec& spec) {
     PLIMSOLL_CHECK(node < spec.nodes.size(), "the spec has every layer of the job, in order");
     layer.kind = spec.nodes[node].kind;
     layer.name = spec.nodes[node].name;
+    if (auto* embedding = std::get_if<EmbeddingOptions>(&layer.kind)) MakeAbsolute(embedding->weights);
     ++node;
   }
 }
@@ -88,10 +90,11 @@ void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& 
                                         .shape = needed.shape,
                                         .training = needed.training,
                                         .moments = MomentsOf(needed.job.train),
-                                        .averages = needed.job.train.use_ema});
+                                        .averages = needed.job.train.use_ema,
+                                        .touched = needed.job.train.optimizer == OptimizerKind::LazyAdam});
   input.block_steps = kBlockSteps;
   input.slice_rows = kSliceRows;
-  input.slice_steps = network.pooling() == nullptr;
+  input.slice_steps = !network.pooled();
   input.layers.clear();
   for (int layer = 0; layer < network.layers(); ++layer) input.layers.push_back(network.name(layer));
   input.placement = {.align = kBufferAlign, .guard_bytes = kGuardBytes};
@@ -142,9 +145,9 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   setup->job = job;
   setup->samples = std::move(samples);
   setup->valid = std::move(valid);
+  PLIMSOLL_RETURN_IF_ERROR(CheckJob(job));
   const Result<int> threads = ThreadsOf(job);
   if (!threads.ok()) return threads.status();
-  PLIMSOLL_RETURN_IF_ERROR(CheckMemoryText(job.memory.budget));
   PLIMSOLL_RETURN_IF_ERROR(CheckTrainOptions(job.train));
 
   SampleShape shape = setup->samples->shape();
@@ -211,7 +214,8 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
 Engine::Engine(Setup& setup, Arena arena_of_plan)
     : arena(std::move(arena_of_plan)),
       memory(*setup.network, setup.input.owners, setup.plan, arena),
-      step(*setup.network, memory, *setup.pool, SeedFor(setup.job.train.seed, RandomUse::Dropout)) {}
+      step(*setup.network, memory, *setup.pool, SeedFor(setup.job.train.seed, RandomUse::Dropout)),
+      penalty(*setup.network, memory, *setup.pool) {}
 
 BatchBuffers Engine::batch_buffers() const {
   const OwnerMemory& batch = memory.owner(NetworkOwner::Batch);

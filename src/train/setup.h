@@ -15,6 +15,7 @@
 #include "data/samples.h"
 #include "kernels/product.h"
 #include "model/network.h"
+#include "model/penalty.h"
 #include "model/step.h"
 #include "plimsoll/observer.h"
 #include "plimsoll/options.h"
@@ -53,6 +54,7 @@ struct Engine {
   Arena arena;
   NetworkMemory memory;
   Step step;
+  Penalty penalty;
 
   Engine(Setup& setup, Arena arena_of_plan);
   BatchBuffers batch_buffers() const;

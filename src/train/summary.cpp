@@ -25,6 +25,7 @@ Result<ModelSummary> Summarize(const Job& job) {
         .description = layer.Describe(),
         .output = node.per_step ? fmt::format("(rows, steps, {})", node.width) : fmt::format("(rows, {})", node.width)};
     for (const WeightTensor& tensor : layer.Weights()) line.parameters += tensor.rows * tensor.columns;
+    if (line.parameters > 0 && !node.trainable) line.description += ", not trained";
     NeedList needs;
     layer.Declare(needs, /*training=*/true);
     for (const Need& need : needs.needs()) {

@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/machine.h"
 #include "base/memory_watch.h"
-#include "base/random.h"
 #include "infer/scorer.h"
+#include "train/batches.h"
 #include "train/budget.h"
 #include "train/model_folder.h"
 #include "train/resize_desk.h"
@@ -25,7 +25,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kScoredTrainingSamples = 1024;  // without validation data
 constexpr int kCurvePoints = 16;
 constexpr double kLookSeconds = 1.0;            // between two looks at what the system asks
 constexpr int64_t kPeakTolerance = 256 * kKiB;  // the kernel's counters run behind by some pages
@@ -47,13 +46,12 @@ class Run {
 
   Status Start() { return update_.Start(); }
   Status Epochs(RunResult& result);
-  Result<Score> ScoreNow();
+  Result<Score> ScoreNow() { return ScoreRun(setup_, engine_); }
   // The weights that are scored and saved take the place of those that are trained.
   void Finish() { update_.SwapAverages(); }
   int64_t peak_bytes() const { return std::max(peak_before_, PeakResidentBytes()); }
 
  private:
-  Result<Score> ScoreAveraged();
   Status Epoch(int64_t epoch);
   Status TakeNewBudget();
   Status ChangeBudget(int64_t bytes, ResizeAnswer& answer);
@@ -63,7 +61,6 @@ class Run {
   void Tell(const Status& status) const {
     if (!status.ok() && observer_ != nullptr) observer_->Message(status.message());
   }
-  bool LimitReached() const { return setup_.job.train.max_steps > 0 && update_.done() >= setup_.job.train.max_steps; }
   bool has_valid() const { return setup_.valid != nullptr || setup_.split->valid_count() > 0; }
 
   Setup& setup_;
@@ -80,23 +77,8 @@ class Run {
   Clock::time_point looked_ = Clock::now();
 };
 
-// Of the averages, where they are kept. `Finish` has brought them in for good.
-Result<Score> Run::ScoreAveraged() {
-  update_.SwapAverages();
-  Result<Score> score = ScoreNow();
-  update_.SwapAverages();
-  return score;
-}
-
-Result<Score> Run::ScoreNow() {
-  if (setup_.valid != nullptr) return ScoreSamples(setup_, engine_, ScoredPart::ValidationFile, setup_.valid->count());
-  if (setup_.split->valid_count() > 0)
-    return ScoreSamples(setup_, engine_, ScoredPart::ValidationShare, setup_.split->valid_count());
-  return ScoreSamples(setup_, engine_, ScoredPart::Training, std::min(kScoredTrainingSamples, setup_.split->train_count()));
-}
-
 Status Run::Epochs(RunResult& result) {
-  for (int64_t epoch = 1; epoch <= setup_.job.train.epochs && !LimitReached(); ++epoch) {
+  for (int64_t epoch = 1; epoch <= setup_.job.train.epochs && !update_.LimitReached(); ++epoch) {
     PLIMSOLL_RETURN_IF_ERROR(Epoch(epoch));
     result.epochs = epoch;
   }
@@ -106,22 +88,19 @@ Status Run::Epochs(RunResult& result) {
 
 Status Run::Epoch(int64_t epoch) {
   const TrainOptions& options = setup_.job.train;
-  const int64_t samples = setup_.split->train_count(), batch_size = std::min(options.batch_size, setup_.samples->count());
-  const EpochOrder order(samples, SeedFor(options.seed, RandomUse::Order), epoch, options.shuffle);
+  EpochBatches batches(setup_, epoch);
   const Clock::time_point epoch_start = Clock::now();
-  StepReport report{.epoch = epoch, .epochs = options.epochs, .steps_per_epoch = (samples + batch_size - 1) / batch_size};
+  StepReport report{.epoch = epoch, .epochs = options.epochs, .steps_per_epoch = batches.count()};
   StepSums sums;
-  for (int64_t place = 0; place < samples && !LimitReached(); place += batch_size) {
+  while (!update_.LimitReached() && batches.Next()) {
     PLIMSOLL_RETURN_IF_ERROR(TakeNewBudget());
     report.budget_bytes = setup_.plan.budget_bytes;
     int64_t* numbers = engine_.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
     const Clock::time_point start = Clock::now();
-    const int64_t count = std::min(batch_size, samples - place);
-    for (int64_t i = 0; i < count; ++i) numbers[i] = setup_.split->train(order[place + i]);
-    PLIMSOLL_RETURN_IF_ERROR(update_.Gradients(numbers, count, sums));
+    PLIMSOLL_RETURN_IF_ERROR(update_.Gradients(numbers, batches.Fill(numbers), sums));
     PLIMSOLL_RETURN_IF_ERROR(update_.Apply());
     if (observer_ == nullptr) continue;
-    report.step_in_epoch += 1;
+    report.step_in_epoch = batches.number();
     report.update = update_.done();
     report.loss = sums.loss / static_cast<double>(sums.items);
     if (setup_.job.task == Task::Classify) report.accuracy = sums.hits / static_cast<double>(sums.items);
@@ -136,11 +115,12 @@ Status Run::Epoch(int64_t epoch) {
   end.updates = update_.done();
   end.train = ToScore(sums, setup_.job.task);
   if (has_valid()) {
-    const Result<Score> valid = ScoreAveraged();
+    const Result<Score> valid = update_.ScoreAveraged();
     if (!valid.ok()) return valid.status();
     end.has_valid = true;
     end.valid = valid.value();
   }
+  update_.EpochEnded(end.has_valid ? end.valid.loss : end.train.loss);
   engine_.CheckGuards(setup_.plan);
   end.peak_bytes = PeakResidentBytes();
   end.seconds = SecondsSince(epoch_start);

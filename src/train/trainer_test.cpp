@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +9,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <numeric>
 #include <stdexcept>
@@ -19,37 +17,20 @@
 #include "data/batch.h"
 #include "model/weights.h"
 #include "train/setup.h"
+#include "train/train_test_files.h"
 #include "train/update.h"
 
 namespace plimsoll {
 namespace {
 
-class Folder {
- public:
-  Folder() {
-    std::string pattern = testing::TempDir() + "plimsoll_XXXXXX";
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-std::string Contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 Job RaggedJob() {
   Job job;
   job.task = Task::Regress;
   job.data.train = "generate:adding?steps=50&samples=300&min_steps=2";
-  job.layers = {{"", LSTMOptions{.units = 19}},
+  job.layers = {{"", LSTMOptions{.units = 19, .proj_size = 11}},
                 {"", DropoutOptions{.rate = 0.2}},
                 {"", LayerNormalizationOptions{}},
-                {"", GRUOptions{.units = 33}},
+                {"", GRUOptions{.units = 33, .dropout = 0.2, .recurrent_dropout = 0.1}},
                 {"", DropoutOptions{.rate = 0.1, .spatial = true}},
                 {"", ActivationOptions{.activation = Activation::Elu}},
                 {"", SimpleRNNOptions{.units = 40}},
@@ -264,6 +245,27 @@ TEST(Train, FollowsTheBoundOfItsMemoryGroup) {
   EXPECT_TRUE(Contents(folder / "led/model/model.safetensors") == Contents(folder / "straight/model/model.safetensors"));
 }
 
+TEST(Train, DropoutInsideARecurrentLayerActsInTrainingAlone) {
+  const auto run = [](double dropout, double recurrent_dropout) {
+    Job job;
+    job.task = Task::Regress;
+    job.data.train = "generate:adding?steps=30&samples=80&min_steps=2";
+    job.layers = {{"", LSTMOptions{.units = 9, .dropout = dropout, .recurrent_dropout = recurrent_dropout}},
+                  {"", DenseOptions{}}};
+    job.train.max_steps = 2;
+    job.train.threads = 1;
+    job.memory.budget = "1GB";
+    Result<RunResult> result = Train(job, {});
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    return std::pair(result->first.loss, result->last.loss);
+  };
+  const auto plain = run(0.0, 0.0), inputs = run(0.4, 0.0), state = run(0.0, 0.4);
+  EXPECT_EQ(plain.first, inputs.first) << "scores are of the whole network";
+  EXPECT_EQ(plain.first, state.first);
+  EXPECT_NE(plain.second, inputs.second) << "without a difference in training nothing is shown";
+  EXPECT_NE(plain.second, state.second);
+}
+
 TEST(Train, LearnsAndTheModelFolderGivesTheSameScore) {
   Folder folder;
   Job job = RaggedJob();
@@ -312,12 +314,22 @@ TEST(Train, ABudgetThatCannotHoldIsRefusedAndTheNamedOneWorks) {
 
 TEST(Train, ALossThatIsNotFiniteEndsTheRunAndNamesTheUpdate) {
   Job job = RaggedJob();
-  job.train.learning_rate = 1e30;
+  job.train.optimizer = OptimizerKind::Sgd;
+  job.train.learning_rate = 1000.0;
   job.train.clip_norm = 0.0;
   const Result<RunResult> run = Train(job, {});
   ASSERT_FALSE(run.ok());
   EXPECT_EQ(run.status().kind(), StatusKind::Diverged);
   EXPECT_NE(run.status().message().find("update"), std::string::npos) << run.status().message();
+}
+
+TEST(Train, AJobThatAProgramFilledInWronglyIsRefusedAsAFileIs) {
+  Job job = RaggedJob();
+  job.train.batch_size = 0;
+  const Result<RunResult> run = Train(job, {});
+  ASSERT_FALSE(run.ok());
+  EXPECT_EQ(run.status().kind(), StatusKind::Usage);
+  EXPECT_NE(run.status().message().find("train.batch_size"), std::string::npos) << run.status().message();
 }
 
 // Outputs of every sample, by sample number.
@@ -337,7 +349,7 @@ TEST(Evaluate, ARowDoesNotDependOnItsNeighboursOrItsPlace) {
   ASSERT_TRUE(engine.ok());
   Update update(**setup, **engine);
   ASSERT_TRUE(update.Start().ok());
-  Batch batch((*setup)->samples.get(), (*engine)->batch_buffers(), (*setup)->plan.group_rows);
+  Batch batch((*setup)->samples.get(), (*engine)->batch_buffers(), (*setup)->plan.group_rows, /*reversed=*/false);
   const auto run = [&](const std::vector<int64_t>& numbers) {
     Outputs outputs;
     (*engine)->step.SetOutputSink(&outputs);

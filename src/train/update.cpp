@@ -2,29 +2,41 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <variant>
 
+#include "infer/scorer.h"
 #include "model/weights.h"
-#include "train/lr_schedule.h"
 #include "train/model_folder.h"
+#include "train/vector_file.h"
 
 namespace plimsoll {
 
 Update::Update(Setup& setup, Engine& engine)
     : setup_(setup),
       engine_(engine),
-      batch_(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows),
+      batch_(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows, setup.network->spec().reversed),
       schedule_(RecomputeOf(setup.plan), setup.plan.stages.front().blocks),
       optimizer_(setup.job.train, *setup.network, engine.memory, *setup.pool),
+      plateau_(setup.job.train),
       total_(TotalUpdates(setup.job.train, setup.split->train_count())) {}
 
 void Update::Rebind() {
-  batch_ = Batch(setup_.samples.get(), engine_.batch_buffers(), setup_.plan.group_rows);
+  batch_ = Batch(setup_.samples.get(), engine_.batch_buffers(), setup_.plan.group_rows, setup_.network->spec().reversed);
   schedule_ = Schedule(RecomputeOf(setup_.plan), setup_.plan.stages.front().blocks);
 }
 
 Status Update::Start() {
   InitialiseWeights(*setup_.network, engine_.memory, setup_.job.train.seed);
+  for (const WeightPlace& place : WeightPlaces(*setup_.network)) {
+    const Node& node = setup_.network->spec().nodes[static_cast<size_t>(place.layer)];
+    const auto* embedding = std::get_if<EmbeddingOptions>(&node.kind);
+    if (embedding == nullptr || embedding->weights.empty()) continue;
+    char* buffer = engine_.memory.owner(NetworkOwner::Files).Bytes(WriteBuffer);
+    PLIMSOLL_RETURN_IF_ERROR(ReadVectors(embedding->weights, place.tensor, engine_.memory.layer(place.layer).F32(kWeights),
+                                         {buffer, static_cast<size_t>(kWriteBufferBytes)}));
+  }
   if (!setup_.job.init_from.empty()) {
     const Result<std::string> folder = FindModelFolder(setup_.job.init_from);
     if (!folder.ok()) return folder.status();
@@ -46,6 +58,8 @@ Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums) 
     schedule_.Start(BlocksOf(rows.value().steps));
     PLIMSOLL_RETURN_IF_ERROR(engine_.step.TrainGroup(rows.value(), schedule_, 1.0 / static_cast<double>(batch_.items()), own));
   }
+  own.loss += engine_.penalty.Value() * static_cast<double>(own.items);
+  engine_.penalty.AddGradient();
   if (!std::isfinite(own.loss)) {
     return Status::Diverged(fmt::format("the loss is not finite at update {}", done_ + 1),
                             "lower train.learning_rate or set train.clip_norm (1.0 is usual)");
@@ -56,8 +70,13 @@ Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums) 
   return Status::Ok();
 }
 
-Status Update::Apply() {
-  PLIMSOLL_RETURN_IF_ERROR(optimizer_.Update(done_ + 1, LearningRateAt(setup_.job.train, done_ + 1, total_)));
+double Update::learning_rate() const {
+  const double rate = LearningRateAt(setup_.job.train, done_ + 1, total_);
+  return setup_.job.train.lr_schedule == LrSchedule::Plateau ? std::min(rate, plateau_.rate()) : rate;
+}
+
+Status Update::Apply(double rate_factor) {
+  PLIMSOLL_RETURN_IF_ERROR(optimizer_.Update(done_ + 1, rate_factor * learning_rate()));
   engine_.step.PrepareWeights();
   ++done_;
   return Status::Ok();
@@ -67,6 +86,13 @@ void Update::SwapAverages() {
   if (!setup_.job.train.use_ema) return;
   optimizer_.SwapAverages();
   engine_.step.PrepareWeights();
+}
+
+Result<Score> Update::ScoreAveraged() {
+  SwapAverages();
+  Result<Score> score = ScoreRun(setup_, engine_);
+  SwapAverages();
+  return score;
 }
 
 }  // namespace plimsoll

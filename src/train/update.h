@@ -5,7 +5,9 @@
 
 #include "data/batch.h"
 #include "model/step.h"
+#include "plimsoll/observer.h"
 #include "plimsoll/status.h"
+#include "train/lr_schedule.h"
 #include "train/optimizer.h"
 #include "train/setup.h"
 
@@ -15,17 +17,24 @@ class Update {
  public:
   Update(Setup& setup, Engine& engine);
 
-  // Weights (fresh, or those of job.init_from) and moments.
+  // Weights (fresh, with an Embedding's own file where it names one, or those of job.init_from) and moments.
   Status Start();
-  // The gradient over these samples, divided once by the batch's own number of items. A loss that is not finite is refused.
+  // The gradient over these samples, divided once by the batch's own number of items, and that of the penalties on weights,
+  // which the loss of every item contains. A loss that is not finite is refused.
   Status Gradients(const int64_t* numbers, int64_t count, StepSums& sums);
-  // Changes the weights by the gradient.
-  Status Apply();
+  // Changes the weights by the gradient, at so many times the learning rate of the schedule.
+  Status Apply(double rate_factor = 1.0);
+  double learning_rate() const;  // of the next update, by the schedule
+  // The loss by which a rate that waits for a plateau goes.
+  void EpochEnded(double loss) { plateau_.EpochEnded(loss); }
   // With use_ema, between the weights that are trained and their averages, which are scored and saved.
   void SwapAverages();
+  // What a run is scored on, with the averages where they are kept. The weights that are trained come back behind it.
+  Result<Score> ScoreAveraged();
   // After the engine has taken another plan.
   void Rebind();
   int64_t done() const { return done_; }
+  bool LimitReached() const { return setup_.job.train.max_steps > 0 && done_ >= setup_.job.train.max_steps; }
 
  private:
   Setup& setup_;
@@ -33,6 +42,7 @@ class Update {
   Batch batch_;
   Schedule schedule_;
   Optimizer optimizer_;
+  Plateau plateau_;
   int64_t total_;  // updates of the whole run
   int64_t done_ = 0;
 };

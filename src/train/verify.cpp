@@ -20,7 +20,7 @@ namespace {
 // Gradients and outputs of one step, as canonical tensors.
 struct StepResult {
   double loss = 0.0;
-  std::vector<std::vector<float>> gradients;  // in the order of WeightPlaces
+  std::vector<std::vector<float>> gradients;  // in the order of WeightPlaces; empty where a layer does not learn
   std::vector<std::vector<float>> outputs;    // a sample
 };
 
@@ -57,7 +57,7 @@ Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, StepResult& re
   result.outputs.assign(numbers.size(), {});
   Collector collector(setup.network->spec(), numbers, result);
   engine.step.SetOutputSink(&collector);
-  Batch batch(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows);
+  Batch batch(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows, setup.network->spec().reversed);
   batch.Start(numbers.data(), static_cast<int64_t>(numbers.size()));
   Schedule schedule(RecomputeOf(setup.plan), setup.plan.stages.front().blocks);
   StepSums sums;
@@ -67,10 +67,13 @@ Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, StepResult& re
     schedule.Start(BlocksOf(rows.value().steps));
     PLIMSOLL_RETURN_IF_ERROR(engine.step.TrainGroup(rows.value(), schedule, 1.0 / static_cast<double>(batch.items()), sums));
   }
-  result.loss = sums.loss / static_cast<double>(sums.items);
+  result.loss = sums.loss / static_cast<double>(sums.items) + engine.penalty.Value();
+  engine.penalty.AddGradient();
   for (const WeightPlace& place : WeightPlaces(*setup.network)) {
-    auto& gradient = result.gradients.emplace_back(static_cast<size_t>(place.elements()));
-    GatherWeights(gradient.data(), engine.memory.layer(place.layer).F32(kGradient), place.tensor, 0, place.elements());
+    auto& gradient = result.gradients.emplace_back(static_cast<size_t>(place.learns ? place.elements() : 0));
+    if (place.learns) {
+      GatherWeights(gradient.data(), engine.memory.layer(place.layer).F32(kGradient), place.tensor, 0, place.elements());
+    }
     if (weights == nullptr) continue;
     auto& values = weights->emplace_back(static_cast<size_t>(place.elements()));
     GatherWeights(values.data(), engine.memory.layer(place.layer).F32(kWeights), place.tensor, 0, place.elements());
@@ -219,6 +222,7 @@ Result<VerifyReport> Verify(const Job& job) {
   judge("loss", {static_cast<float>(planned.loss)}, {exact.value().loss}, {rounded.value().loss});
   judge("outputs", Joined(planned.outputs), Joined(exact.value().outputs), Joined(rounded.value().outputs));
   for (size_t i = 0; i < exact.value().gradients.size(); ++i) {
+    if (planned.gradients[i].empty()) continue;
     judge("gradient of " + exact.value().gradients[i].name, planned.gradients[i], exact.value().gradients[i].values,
           rounded.value().gradients[i].values);
   }

@@ -32,7 +32,7 @@ Job MakeJob(Task task, std::string source, std::vector<LayerKind> layers, int64_
 
 LSTMOptions Units(int64_t units) { return LSTMOptions{.units = units}; }
 
-enum class Kind { Lstm, Gru, GruBefore, Rnn };
+enum class Kind { Lstm, Gru, GruBefore, Rnn, Projected };
 LayerKind LayerOf(Kind kind, int64_t units, bool use_bias = true) {
   switch (kind) {
     case Kind::Lstm:
@@ -43,6 +43,8 @@ LayerKind LayerOf(Kind kind, int64_t units, bool use_bias = true) {
       return GRUOptions{.units = units, .use_bias = use_bias, .reset_after = false};
     case Kind::Rnn:
       return SimpleRNNOptions{.units = units, .use_bias = use_bias};
+    case Kind::Projected:  // h of 1, 1, 3, 7, 21 and more values: below and beyond a vector and a panel
+      return LSTMOptions{.units = units, .use_bias = use_bias, .proj_size = units > 1 ? (units + 2) / 3 : 0};
   }
   return {};
 }
@@ -76,11 +78,11 @@ TEST_P(Grid, StackedLayersOverIdsAgreeWithDouble) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cells, Grid,
-                         testing::Combine(testing::Values(Kind::Lstm, Kind::Gru, Kind::GruBefore, Kind::Rnn),
+                         testing::Combine(testing::Values(Kind::Lstm, Kind::Gru, Kind::GruBefore, Kind::Rnn, Kind::Projected),
                                           testing::Values(1, 3, 8, 17, 64, 100, 128, 256)));
 
 TEST(Verify, CellsWithoutABiasAgreeWithDouble) {
-  for (const Kind kind : {Kind::Lstm, Kind::Gru, Kind::GruBefore, Kind::Rnn}) {
+  for (const Kind kind : {Kind::Lstm, Kind::Gru, Kind::GruBefore, Kind::Rnn, Kind::Projected}) {
     ExpectVerified(MakeJob(Task::Regress, "generate:adding?steps=40&samples=70&min_steps=2",
                            {LayerOf(kind, 19, false), LayerOf(kind, 40, false), DenseOptions{}}, 70),
                    fmt::format("cell {}", static_cast<int>(kind)));
@@ -100,15 +102,51 @@ TEST(Verify, EveryPoolingActivationAndDropoutAgreesWithDouble) {
   }
 }
 
+// Of inputs, of h and of both, with other masks in each layer; features and the rows of a layer below are masked.
+TEST(Verify, DropoutInsideACellAgreesWithDouble) {
+  for (const Kind kind : {Kind::Lstm, Kind::Gru, Kind::GruBefore, Kind::Rnn, Kind::Projected}) {
+    for (const auto& [dropout, recurrent_dropout] : {std::pair(0.3, 0.0), std::pair(0.0, 0.3), std::pair(0.2, 0.5)}) {
+      for (const int64_t units : {1, 3, 17, 40}) {
+        std::vector<LayerKind> layers = {LayerOf(kind, units), LayerOf(kind, 19), DenseOptions{}};
+        for (LayerKind& layer : layers) {
+          std::visit(
+              [&](auto& options) {
+                if constexpr (requires { options.recurrent_dropout; }) {
+                  options.dropout = dropout;
+                  options.recurrent_dropout = recurrent_dropout;
+                }
+              },
+              layer);
+        }
+        ExpectVerified(MakeJob(Task::Regress, "generate:adding?steps=40&samples=70&min_steps=2", layers, 70),
+                       fmt::format("cell {}, {} units, {} {}", static_cast<int>(kind), units, dropout, recurrent_dropout));
+      }
+    }
+  }
+}
+
+// Features and ids, one target a step and one a sample; 40 steps are more than two blocks.
+TEST(Verify, SequencesReadFromTheirEndAgreeWithDouble) {
+  const LSTMOptions backwards{.units = 9, .dropout = 0.2, .go_backwards = true};
+  ExpectVerified(MakeJob(Task::Regress, "generate:sine?steps=40&samples=70&min_steps=2",
+                         {backwards, DropoutOptions{.rate = 0.2}, GRUOptions{.units = 7}, DenseOptions{}}, 70),
+                 "features, a target a step");
+  ExpectVerified(MakeJob(Task::Classify, "generate:parity?steps=40&samples=70&min_steps=1&per_step=false",
+                         {EmbeddingOptions{.output_dim = 5}, DropoutOptions{.rate = 0.2}, backwards, DenseOptions{}}, 70),
+                 "ids, a target a sample");
+}
+
 TEST(Verify, EveryFunctionInsideACellAgreesWithDouble) {
   for (const Activation activation : {Activation::Linear, Activation::Relu, Activation::Sigmoid, Activation::HardSigmoid,
                                       Activation::Softsign, Activation::Elu, Activation::LeakyRelu}) {
     for (const Activation gate : {Activation::HardSigmoid, Activation::Sigmoid}) {
       const std::vector<LayerKind> layers = {
           LSTMOptions{.units = 9, .activation = activation, .recurrent_activation = gate},
+          LSTMOptions{.units = 10, .activation = activation, .recurrent_activation = gate, .proj_size = 9},
           GRUOptions{.units = 11, .activation = activation, .recurrent_activation = gate},
           GRUOptions{.units = 12, .activation = activation, .recurrent_activation = gate, .reset_after = false},
-          SimpleRNNOptions{.units = 13, .activation = activation}, DenseOptions{}};
+          SimpleRNNOptions{.units = 13, .activation = activation},
+          DenseOptions{}};
       ExpectVerified(MakeJob(Task::Regress, "generate:sine?steps=20&samples=40&min_steps=2", layers, 40),
                      fmt::format("activation {} gate {}", static_cast<int>(activation), static_cast<int>(gate)));
     }
@@ -124,6 +162,101 @@ TEST(Verify, NormalisationActivationAndSpatialDropoutAgreeWithDouble) {
              LayerNormalizationOptions{}, DropoutOptions{.rate = 0.2, .spatial = true}, Units(units),
              LayerNormalizationOptions{.epsilon = 0.01}, ActivationOptions{.activation = Activation::Softsign}, DenseOptions{}},
             70),
+        fmt::format("{} units", units));
+  }
+}
+
+// Graphs: skips inside the body and from the body into the head, an input read twice, several poolings, branches.
+TEST(Verify, GraphsAgreeWithDouble) {
+  const auto reading = [](std::vector<std::string> inputs, LayerKind kind) {
+    return LayerOptions{.name = "", .kind = std::move(kind), .inputs = std::move(inputs)};
+  };
+  const auto plain = [&](LayerKind kind) { return reading({}, std::move(kind)); };
+  for (const MergeMode mode : {MergeMode::Concatenate, MergeMode::Add, MergeMode::Multiply}) {
+    const MergeOptions merge{.mode = mode};
+    Job job = MakeJob(Task::Regress, "generate:sine?steps=40&samples=70&min_steps=2", {}, 70);
+    job.layers = {plain(Units(13)),
+                  plain(Units(13)),
+                  reading({"lstm", "lstm_1"}, merge),
+                  plain(LayerNormalizationOptions{}),
+                  plain(Units(13)),
+                  reading({"lstm_2", "lstm", "lstm"}, merge),
+                  plain(DenseOptions{.units = 9}),
+                  reading({"merge_1"}, DenseOptions{.units = 9}),
+                  reading({"dense", "dense_1", "dense"}, merge),
+                  plain(DenseOptions{})};
+    ExpectVerified(job, fmt::format("steps, mode {}", static_cast<int>(mode)));
+
+    job.data.train = "generate:adding?steps=40&samples=70&min_steps=2";
+    job.layers = {plain(Units(13)),
+                  plain(PoolingOptions{.mode = PoolingMode::Mean}),
+                  reading({"lstm"}, PoolingOptions{.mode = PoolingMode::Max}),
+                  reading({"input"}, GRUOptions{.units = 13}),
+                  reading({"pooling", "pooling_1", "gru"}, merge),
+                  plain(DenseOptions{.units = 13}),
+                  reading({"dense", "pooling"}, merge),
+                  plain(DenseOptions{})};
+    ExpectVerified(job, fmt::format("pooled, mode {}", static_cast<int>(mode)));
+  }
+}
+
+// Every layer in turn is held still, and all but one: the gradients of the others are those of the whole model.
+TEST(Verify, LayersThatDoNotLearnLeaveTheGradientsOfTheOthersAsTheyAre) {
+  const std::vector<LayerKind> stack = {EmbeddingOptions{.input_dim = 2, .output_dim = 5},
+                                        DenseOptions{.units = 7},
+                                        Units(9),
+                                        LayerNormalizationOptions{},
+                                        GRUOptions{.units = 11},
+                                        GRUOptions{.units = 6, .reset_after = false},
+                                        SimpleRNNOptions{.units = 8},
+                                        DenseOptions{.units = 5, .activation = Activation::Tanh},
+                                        LayerNormalizationOptions{},
+                                        DenseOptions{}};
+  for (const bool per_step : {false, true}) {
+    for (const bool all_others : {false, true}) {
+      for (size_t chosen = 0; chosen < stack.size(); ++chosen) {
+        Job job = MakeJob(Task::Classify, fmt::format("generate:parity?steps=40&samples=33&min_steps=2&per_step={}", per_step),
+                          stack, 33);
+        for (size_t i = 0; i < stack.size(); ++i) job.layers[i].trainable = (i == chosen) == all_others;
+        ExpectVerified(job, fmt::format("layer {}, all others {}, per step {}", chosen, all_others, per_step));
+      }
+    }
+  }
+}
+
+TEST(Verify, LayersThatDoNotLearnStillDropAndProject) {
+  for (const bool first : {true, false}) {
+    Job job = MakeJob(Task::Regress, "generate:adding?steps=40&samples=33&min_steps=2",
+                      {LSTMOptions{.units = 13, .proj_size = 7, .dropout = 0.25, .recurrent_dropout = 0.25},
+                       GRUOptions{.units = 9, .dropout = 0.25, .recurrent_dropout = 0.25}, DenseOptions{}},
+                      33);
+    job.layers[first ? 0 : 1].trainable = false;
+    ExpectVerified(job, first ? "the first" : "the second");
+  }
+}
+
+TEST(Verify, LooksAtTheGradientsOfLayersThatLearnAndOfNoOthers) {
+  Job job = MakeJob(Task::Regress, "generate:adding?steps=20&samples=8", {Units(5), Units(6), DenseOptions{}}, 8);
+  job.layers[1].trainable = false;
+  const Result<VerifyReport> report = Verify(job);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  std::vector<std::string> names;
+  for (const TensorDifference& tensor : report.value().tensors) names.push_back(tensor.tensor);
+  EXPECT_EQ(names, (std::vector<std::string>{"loss", "outputs", "gradient of lstm.weight_ih", "gradient of lstm.weight_hh",
+                                             "gradient of lstm.bias", "gradient of dense.weight", "gradient of dense.bias"}));
+}
+
+TEST(Verify, PenaltiesOnEveryTensorAgreeWithDouble) {
+  for (const int64_t units : {1, 9, 64}) {
+    ExpectVerified(
+        MakeJob(Task::Classify, "generate:parity?steps=30&samples=70&min_steps=2",
+                {EmbeddingOptions{.output_dim = 5, .embeddings_l1 = 0.03, .embeddings_l2 = 0.02},
+                 LSTMOptions{.units = units, .kernel_l1 = 0.01, .recurrent_l2 = 0.04, .bias_l1 = 0.02},
+                 GRUOptions{.units = units, .kernel_l2 = 0.05, .recurrent_l1 = 0.01, .bias_l2 = 0.07},
+                 GRUOptions{.units = units, .use_bias = false, .reset_after = false, .kernel_l2 = 0.05, .recurrent_l1 = 0.01},
+                 SimpleRNNOptions{.units = units, .kernel_l1 = 0.02, .kernel_l2 = 0.01, .bias_l2 = 0.03},
+                 DenseOptions{.kernel_l1 = 0.01, .kernel_l2 = 0.02, .bias_l1 = 0.03, .bias_l2 = 0.04}},
+                70),
         fmt::format("{} units", units));
   }
 }

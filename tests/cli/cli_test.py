@@ -8,6 +8,7 @@ import os
 import pathlib
 import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -346,6 +347,22 @@ class Verbs(CliTest):
         report = json.loads(self.run_cli("verify", "small.toml", "--json").stdout)
         self.assertTrue(report["ok"] and report["same_bits"])
         self.assertIn("verify  ok", self.run_cli("verify", "small.toml").stdout)
+
+    def test_vectors_beside_the_job_file_are_the_tables_first_and_last(self):
+        (self.folder / "jobs").mkdir()
+        (self.folder / "jobs" / "vectors.txt").write_text("2 3\nzero 0.25 -0.5 0.75\none 1.5 0.125 -2\n")
+        (self.folder / "jobs" / "job.toml").write_text(
+            'task = "classify"\n[data]\ntrain = "generate:parity?steps=9&samples=40&per_step=false"\n'
+            '[[model.layers]]\ntype = "Embedding"\noutput_dim = 3\nweights = "vectors.txt"\ntrainable = false\n'
+            '[[model.layers]]\ntype = "LSTM"\nunits = 7\nkernel_l2 = 1e-3\n[[model.layers]]\ntype = "Dense"\n[train]\nepochs = 2\n')
+        trained = json.loads(self.run_cli("train", "jobs/job.toml", "--out", "vectors_run", "--quiet", "--json").stdout)
+        content = (self.folder / "vectors_run" / "model" / "model.safetensors").read_bytes()
+        self.assertIn(struct.pack("<6f", 0.25, -0.5, 0.75, 1.5, 0.125, -2), content)
+        (self.folder / "jobs" / "vectors.txt").write_text("zero 0.25 -0.5 0.75\none 1.5 0.125\n")
+        score = json.loads(self.run_cli("evaluate", "vectors_run", "--json").stdout)  # needs the file no more
+        self.assertAlmostEqual(score["loss"], trained["last"]["loss"], places=6)
+        refused = self.run_cli("train", "jobs/job.toml", "--out", "other_run", code=3)
+        self.assertIn("vectors.txt:2: 2 numbers, but output_dim = 3", refused.stderr)
 
     def test_the_demo_closes_with_a_report(self):
         done = self.run_cli("demo", "--epochs", "2", "--max-steps", "40")

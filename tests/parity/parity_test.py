@@ -10,6 +10,7 @@ Tolerances: loss, outputs and gradients of the first batch to 1e-5 of the tensor
 controls with seeded mistakes must be reported, so that the comparison itself is known to notice them.
 """
 import concurrent.futures
+import dataclasses
 import functools
 import json
 import multiprocessing
@@ -49,6 +50,10 @@ def pooling(mode):
     return {"type": "Pooling", "mode": mode}
 
 
+def merged(kind, *inputs):
+    return {"type": kind, "inputs": list(inputs)}
+
+
 # Sizes are odd on purpose: no width is a multiple of a vector, no batch one of a tile.
 CASES = [
     Case("features_last_state", [LSTM, HEAD], features=5),
@@ -74,6 +79,22 @@ CASES = [
     Case("rnn_two_layers_per_step", [RNN, {"type": "SimpleRNN", "units": 40}, HEAD], features=5, per_step=True),
     Case("rnn_without_bias", [{**RNN, "use_bias": False}, HEAD], features=5),
     Case("every_cell", [EMBEDDING, RNN, LSTM, GRU, HEAD], vocabulary=23),
+    Case("residual", [LSTM, LSTM, merged("Add", "lstm", "lstm_1"), GRU, merged("Multiply", "gru", "merge", "lstm"), HEAD],
+         features=5, per_step=True),
+    Case("skips_into_the_head", [EMBEDDING, LSTM, merged("Concatenate", "lstm", "embedding"), dense(9, "tanh"),
+                                 merged("Concatenate", "dense", "merge", "lstm"), HEAD], vocabulary=23, per_step=True),
+    Case("two_poolings_of_two_branches",
+         [LSTM, pooling("mean"), {**pooling("max"), "inputs": ["lstm"]}, {**GRU, "inputs": ["input"]}, pooling("last"),
+          merged("Multiply", "pooling", "pooling_2"), merged("Concatenate", "merge", "pooling_1"), HEAD], features=5),
+]
+# Against PyTorch alone: Keras has no such layer.
+TORCH_CASES = [
+    Case("projected", [EMBEDDING, {**LSTM, "proj_size": 5}, HEAD], vocabulary=23),
+    Case("projected_two_layers_per_step", [{**LSTM, "proj_size": 11}, {"type": "LSTM", "units": 50, "proj_size": 35}, HEAD],
+         features=5, per_step=True),
+    Case("projected_without_bias", [{**LSTM, "proj_size": 16, "use_bias": False}, HEAD], features=5),
+    Case("projected_mean_seventy_rows", [EMBEDDING, {**LSTM, "proj_size": 1}, pooling("mean"), HEAD], vocabulary=23, samples=150,
+         batch_size=70),
 ]
 # Against Keras alone: PyTorch has no such layer.
 KERAS_CASES = [
@@ -92,7 +113,13 @@ def optimizer_case(name, optimizer, **settings):
 
 KERAS_CASES += [Case(f"lstm_{activation}", [{**LSTM, "activation": activation}, HEAD], features=5)
                 for activation in ("relu", "softsign", "elu", "leaky_relu", "sigmoid")]
+BACKWARDS = {"go_backwards": True}
 KERAS_CASES += [
+    Case("lstm_backwards", [{**LSTM, **BACKWARDS}, HEAD], features=5),
+    Case("gru_backwards_per_step", [EMBEDDING, {**GRU, **BACKWARDS}, HEAD], vocabulary=23, per_step=True),
+    Case("rnn_backwards_equal_lengths", [dense(6, "tanh"), {**RNN, **BACKWARDS}, LSTM, HEAD], features=5, per_step=True, ragged=False,
+         longest=31),
+    Case("gru_before_backwards", [{**GRU, **BACKWARDS, "reset_after": False}, GRU, pooling("mean"), HEAD], features=5),
     Case("lstm_hard_sigmoid", [{**LSTM, "recurrent_activation": "hard_sigmoid"}, HEAD], features=5),
     Case("gru_hard_sigmoid_relu", [{**GRU, "recurrent_activation": "hard_sigmoid", "activation": "relu"}, HEAD], features=5),
     Case("rnn_relu", [{**RNN, "activation": "relu"}, HEAD], features=5),
@@ -115,6 +142,19 @@ KERAS_CASES += [
 ]
 
 
+STILL = {"trainable": False}
+KERAS_CASES += [
+    Case("frozen_embedding", [{**EMBEDDING, **STILL}, LSTM, HEAD], vocabulary=23),
+    Case("frozen_between", [EMBEDDING, {**LSTM, **STILL}, GRU, {**dense(9, "tanh"), **STILL}, HEAD], vocabulary=23, per_step=True),
+    Case("frozen_below", [{**LSTM, **STILL}, {**dense(6, "tanh"), **STILL}, GRU, HEAD], features=5),
+    Case("frozen_head", [LSTM, {"type": "LayerNormalization"}, {**HEAD, **STILL}], features=5),
+]
+KERAS_CASES += [
+    Case("penalties", [{**EMBEDDING, "embeddings_l1": 0.002, "embeddings_l2": 0.003},
+                       {**LSTM, "kernel_l1": 0.001, "kernel_l2": 0.002, "recurrent_l2": 0.003, "bias_l1": 0.002},
+                       {**GRU, "recurrent_l1": 0.002, "bias_l2": 0.004}, {**HEAD, "kernel_l2": 0.005, "bias_l1": 0.01}], vocabulary=23),
+]
+
 OPTIMIZER_CASES = [
     optimizer_case("adam", "adam"),
     optimizer_case("adam_clip_norm", "adam", clip_norm=1e-4),
@@ -124,6 +164,7 @@ OPTIMIZER_CASES = [
     optimizer_case("sgd_momentum", "sgd", momentum=0.9),
     optimizer_case("sgd_nesterov", "sgd", momentum=0.9, nesterov=True),
     optimizer_case("sgd_clip_norm", "sgd", clip_norm=0.05),
+    optimizer_case("sgd_clip_tensor_norm", "sgd", clip_tensor_norm=0.02),
     optimizer_case("sgd_clip_value", "sgd", clip_value=0.01),
     optimizer_case("rmsprop", "rmsprop"),
     optimizer_case("rmsprop_rho", "rmsprop", rho=0.5, epsilon=1e-3),
@@ -136,7 +177,8 @@ OPTIMIZER_CASES = [
     optimizer_case("step", "sgd", lr_schedule="step", learning_rate=0.1, lr_decay_steps=3, lr_decay_rate=0.5),
     optimizer_case("exponential", "sgd", lr_schedule="exponential", learning_rate=0.1, lr_decay_steps=3, lr_decay_rate=0.5),
 ]
-CASE = {case.name: case for case in CASES + KERAS_CASES + OPTIMIZER_CASES}
+WITH_KERAS = CASES + KERAS_CASES + OPTIMIZER_CASES
+CASE = {case.name: case for case in WITH_KERAS + TORCH_CASES}
 
 
 def differences(got, want, start, movement=MOVEMENT_TOLERANCE):
@@ -157,7 +199,7 @@ def differences(got, want, start, movement=MOVEMENT_TOLERANCE):
             if later > LOSS_TOLERANCE:
                 found.append(f"loss: differs by {later:.2e} within {len(b)} updates")
         elif name.startswith("weights."):
-            moved = np.linalg.norm(b - start[name.removeprefix("weights.")])
+            moved = np.linalg.norm(b - start[name.removeprefix("weights.")])  # 0 of a layer that does not learn
             if np.linalg.norm(a - b) > movement * moved:
                 found.append(f"{name}: differs by {np.linalg.norm(a - b) / moved:.2e} of the movement")
         else:
@@ -177,6 +219,11 @@ def train_peer(peer, case):
     return peers.run(peer(case), case, peers.initial_weights(case), peers.make_data(case), UPDATES)
 
 
+def forwards(case):
+    layers = [{key: value for key, value in options.items() if key != "go_backwards"} for options in case.layers]
+    return dataclasses.replace(case, layers=layers)
+
+
 def load_and_save(peer, case):
     model = peer(case)
     model.load(peers.initial_weights(case))
@@ -186,7 +233,7 @@ def load_and_save(peer, case):
 @functools.cache
 def keras_results():
     """One future a case, all asked for at the first use, so that Keras works while the other side is busy too."""
-    return {case.name: keras_process().submit(train_peer, peers.KerasPeer, case) for case in CASE.values()}
+    return {case.name: keras_process().submit(train_peer, peers.KerasPeer, case) for case in WITH_KERAS}
 
 
 def keras_result(name):
@@ -361,6 +408,20 @@ class Controls(unittest.TestCase):
                 self.before = self.parameters["lstm.bias"].detach().clone()
         self.assert_reported(self.reported("features_last_state", peer=TwoBiases), "weights.lstm.bias")
 
+    def test_projection_upside_down(self):
+        case = CASE["projected"]
+        start, data = peers.initial_weights(case), peers.make_data(case)
+        spoiled = {**start, "lstm.weight_hr": start["lstm.weight_hr"][::-1].copy()}
+        got = peers.run(peers.TorchPeer(case), case, spoiled, data, UPDATES)
+        self.assert_reported(" ".join(differences(got, torch_result("projected"), start)), "loss", "grad.lstm.weight_hr")
+
+    def test_sequences_from_their_start(self):
+        for name in ("lstm_backwards", "gru_backwards_per_step"):
+            with self.subTest(case=name):
+                case = CASE[name]
+                got = keras_process().submit(train_peer, peers.KerasPeer, forwards(case)).result(600)
+                self.assert_reported(" ".join(differences(got, keras_result(name), peers.initial_weights(case))), "loss", "outputs")
+
     def test_adam_without_bias_correction(self):
         class Uncorrected(peers.TorchPeer):
             def update(self):
@@ -376,6 +437,19 @@ class Controls(unittest.TestCase):
                         report = " ".join(differences(keras_result(case.name), keras_result(other.name),
                                                       peers.initial_weights(other), OPTIMIZER_TOLERANCE))
                         self.assert_reported(report, "weights.lstm.weight_ih", "weights.dense.weight")
+
+    def test_a_layer_that_learns_though_it_should_stay(self):
+        got, want = keras_result("ids_last_state"), keras_result("frozen_embedding")
+        self.assert_reported(" ".join(differences(got, want, peers.initial_weights(CASE["frozen_embedding"]))),
+                             "weights.embedding.weight", "grad.embedding.weight", "loss")
+
+    def test_penalties_left_out(self):
+        case = CASE["penalties"]
+        plain = [{key: value for key, value in layer.items() if not key.endswith(("_l1", "_l2"))} for layer in case.layers]
+        got = keras_process().submit(train_peer, peers.KerasPeer, dataclasses.replace(case, layers=plain)).result(600)
+        self.assert_reported(" ".join(differences(got, keras_result("penalties"), peers.initial_weights(case))), "loss",
+                             "grad.embedding.weight", "grad.lstm.weight_ih", "grad.lstm.weight_hh", "grad.lstm.bias",
+                             "grad.gru.weight_hh", "grad.gru.bias_ih", "grad.gru.bias_hh", "grad.dense.weight", "grad.dense.bias")
 
     def test_mean_over_padding(self):
         class OverPadding(peers.TorchPeer):
@@ -410,7 +484,7 @@ class EngineTest(ParityTest):
                 self.assertEqual(found, [], "\n" + "\n".join(found))
 
     def test_agrees_with_pytorch(self):
-        for case in CASES:
+        for case in CASES + TORCH_CASES:
             with self.subTest(case=case.name):
                 self.assert_same(self.engine.result(case.name), torch_result(case.name), case)
 

@@ -53,6 +53,7 @@ class Case:
 
 
 GATES = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}
+MERGES = ("Concatenate", "Add", "Multiply")
 
 
 @dataclass
@@ -67,6 +68,12 @@ class Layer:
     use_bias: bool = True
     reset_after: bool = True     # GRU
     recurrent_activation: str = "sigmoid"
+    trainable: bool = True
+    penalties: dict = field(default_factory=dict)  # "kernel_l1" and the like
+    reads: tuple = ()            # names of the layers that it reads; "input" is the data
+    cells: int = 0               # LSTM: width of c; units is the projection's where there is one
+    projected: bool = False      # LSTM
+    go_backwards: bool = False
 
     def biases(self):
         """Of a recurrent layer."""
@@ -79,9 +86,10 @@ class Layer:
         if self.type == "Embedding":
             return {f"{self.name}.weight": (self.inputs, self.units)}
         if self.type in GATES:
-            rows = GATES[self.type] * self.units
+            rows = GATES[self.type] * self.cells
             return {f"{self.name}.weight_ih": (rows, self.inputs), f"{self.name}.weight_hh": (rows, self.units),
-                    **{f"{self.name}.{bias}": (rows,) for bias in self.biases()}}
+                    **{f"{self.name}.{bias}": (rows,) for bias in self.biases()},
+                    **({f"{self.name}.weight_hr": (self.units, self.cells)} if self.projected else {})}
         if self.type == "Dense":
             return {f"{self.name}.weight": (self.units, self.inputs), f"{self.name}.bias": (self.units,)}
         if self.type == "LayerNormalization":
@@ -92,19 +100,25 @@ class Layer:
 def resolve(case):
     """The case's layers with names, widths and return_sequences decided, as the engine's MakeSpec decides them."""
     layers, counts = [], {}
-    width = case.features or case.vocabulary
+    widths, before = {"input": case.features or case.vocabulary}, "input"
     for number, options in enumerate(case.layers):
         kind = options["type"]
-        base = kind.lower()
+        base = "merge" if kind in MERGES else kind.lower()
         seen = counts[base] = counts.get(base, -1) + 1
         name = options.get("name") or (base if seen == 0 else f"{base}_{seen}")
+        reads = tuple(options.get("inputs", (before,)))
+        width = sum(widths[read] for read in reads) if kind == "Concatenate" else widths[reads[0]]
         needed = case.per_step or any(later["type"] in (*GATES, "Pooling") for later in case.layers[number + 1:])
-        units = options.get("output_dim") or options.get("units") or width
+        cells, projected = options.get("units", 0), bool(options.get("proj_size"))
+        units = options.get("output_dim") or options.get("proj_size") or options.get("units") or width
         activation = options.get("activation", "tanh" if kind in GATES else "linear")
         layers.append(Layer(name, kind, width, units, activation, options.get("mode", "last"),
                             options.get("return_sequences", needed), options.get("use_bias", True),
-                            options.get("reset_after", True), options.get("recurrent_activation", "sigmoid")))
-        width = units
+                            options.get("reset_after", True), options.get("recurrent_activation", "sigmoid"),
+                            options.get("trainable", True),
+                            {key: value for key, value in options.items() if key.endswith(("_l1", "_l2"))}, reads,
+                            cells, projected, options.get("go_backwards", False)))
+        widths[name], before = units, name
     return layers
 
 
@@ -119,7 +133,7 @@ def initial_weights(case):
             elif len(shape) == 1:
                 value = random.uniform(-0.3, 0.3, shape)
                 if layer.type == "LSTM":
-                    value[layer.units:2 * layer.units] += 1.0
+                    value[layer.cells:2 * layer.cells] += 1.0
             else:
                 value = random.uniform(-1, 1, shape) * np.sqrt(3.0 / shape[1])
             weights[name] = value.astype(np.float32)
@@ -192,26 +206,34 @@ class KerasPeer:
         self.layers = resolve(case)
         self.built, self.compiled = {}, None
         for layer in self.layers:
+            rules = {f"{tensor}_regularizer": keras.regularizers.L1L2(layer.penalties.get(f"{tensor}_l1", 0.0),
+                                                                      layer.penalties.get(f"{tensor}_l2", 0.0))
+                     for tensor in sorted({key[:-3] for key in layer.penalties})}
             if layer.type == "Embedding":
-                made = keras.layers.Embedding(layer.inputs, layer.units)
+                made = keras.layers.Embedding(layer.inputs, layer.units, **rules)
                 made.build((None, None))
             elif layer.type in GATES:
+                assert not layer.projected, "Keras has no LSTM with a projection"
                 own = {"reset_after": layer.reset_after} if layer.type == "GRU" else {}
                 if layer.type != "SimpleRNN":
                     own["recurrent_activation"] = layer.recurrent_activation
                 made = getattr(keras.layers, layer.type)(layer.units, return_sequences=layer.return_sequences,
-                                                         use_bias=layer.use_bias, activation=layer.activation, **own)
+                                                         go_backwards=layer.go_backwards, use_bias=layer.use_bias,
+                                                         activation=layer.activation, **own, **rules)
                 made.build((None, None, layer.inputs))
             elif layer.type == "Dense":
-                made = keras.layers.Dense(layer.units, activation=layer.activation)
+                made = keras.layers.Dense(layer.units, activation=layer.activation, **rules)
                 made.build((None, layer.inputs))
             elif layer.type == "LayerNormalization":
                 made = keras.layers.LayerNormalization()
                 made.build((None, layer.inputs))
             elif layer.type == "Activation":
                 made = keras.layers.Activation(layer.activation)
+            elif layer.type in MERGES:
+                made = getattr(keras.layers, layer.type)()
             else:
                 continue
+            made.trainable = layer.trainable
             self.built[layer.name] = made
         self.variables = []  # (variable, canonical names, transposed): Keras keeps column blocks, canonical are rows. Gates
         for layer in self.layers:  # have the same order. Two names: the canonical tensors are the variable's rows
@@ -229,7 +251,7 @@ class KerasPeer:
             elif layer.type == "LayerNormalization":
                 self.variables.append((built.gamma, [f"{name}.weight"], False))
                 self.variables.append((built.beta, [f"{name}.bias"], False))
-        self.trained = [variable for variable, _, _ in self.variables]
+        self.trained = [variable for variable, _, _ in self.variables if variable.trainable]
 
     def load(self, weights):
         named = {name for _, names, _ in self.variables for name in names}
@@ -240,25 +262,32 @@ class KerasPeer:
         self.optimizer = keras_optimizer(self.keras.optimizers, self.case)
         self.optimizer.build(self.trained)
 
-    def named(self, values):
-        """Values of the variables, in their order, as canonical tensors."""
+    def named(self, variables, values):
+        """Values of variables as canonical tensors."""
         found = {}
-        for (_, names, transposed), value in zip(self.variables, values):
+        for (_, names, transposed), value in zip(variables, values):
             parts = [value] if len(names) == 1 else list(value)
             found.update({name: canonical(part, transposed) for name, part in zip(names, parts)})
         return found
 
     def save(self):
-        return self.named([variable.numpy() for variable in self.trained])
+        return self.named(self.variables, [variable.numpy() for variable, _, _ in self.variables])
 
     def outputs(self, x, lengths):
         ops = self.keras.ops
         mask = self.tf.sequence_mask(lengths, x.shape[1])
-        values, per_step = x, True
+        per_step, found = True, {"input": x}
         for layer in self.layers:
-            if layer.type in GATES:
+            values = found[layer.reads[0]]
+            if layer.type in MERGES:
+                values = self.built[layer.name]([found[read] for read in layer.reads])
+            elif layer.type in GATES:
                 values = self.built[layer.name](values, mask=mask)
                 per_step = layer.return_sequences
+                if layer.go_backwards and per_step:  # Keras begins with the padding: the valid steps move to the front
+                    steps = x.shape[1]
+                    places = (steps - lengths[:, None] + np.arange(steps)) % steps
+                    values = self.tf.gather(values, places, batch_dims=1)
             elif layer.type == "Pooling":
                 valid = ops.cast(mask, "float32")[:, :, None]
                 if layer.mode == "mean":
@@ -271,6 +300,7 @@ class KerasPeer:
                 per_step = False
             else:
                 values = self.built[layer.name](values)
+            found[layer.name] = values
         return self.tf.boolean_mask(values, mask) if per_step else values
 
     def traced(self, x, y, lengths):
@@ -288,6 +318,9 @@ class KerasPeer:
                         "huber": lambda: losses.Huber(delta=self.case.train["huber_delta"]),
                         "binary_crossentropy": lambda: losses.BinaryCrossentropy(from_logits=True, label_smoothing=smoothing)}
                 loss = kind[self.case.train.get("loss", "mean_squared_error")]()(y[:, None], outputs)
+            for made in self.built.values():
+                for penalty in made.losses:
+                    loss += penalty
         found = tape.gradient(loss, [variable.value for variable in self.trained])
         return loss, outputs, [tf.convert_to_tensor(value) for value in found]  # the Embedding's comes as rows
 
@@ -299,7 +332,8 @@ class KerasPeer:
             self.compiled = tf.function(self.traced, input_signature=[
                 tf.TensorSpec([None, *x.shape[1:]], x.dtype), tf.TensorSpec([None], y.dtype), tf.TensorSpec([None], tf.int64)])
         loss, outputs, self.gradients = self.compiled(x, y, lengths)
-        return loss.numpy(), outputs.numpy(), self.named([value.numpy() for value in self.gradients])
+        return loss.numpy(), outputs.numpy(), self.named(
+            [entry for entry in self.variables if entry[0].trainable], [value.numpy() for value in self.gradients])
 
     def update(self):
         self.optimizer.apply_gradients(zip(self.gradients, self.trained))
@@ -323,7 +357,7 @@ def keras_optimizer(optimizers, case):
     """The optimizer that a case's [train] keys name. What the case leaves out is left to Keras's defaults."""
     kinds = {"adam": optimizers.Adam, "adamw": optimizers.AdamW, "sgd": optimizers.SGD, "rmsprop": optimizers.RMSprop,
              "adagrad": optimizers.Adagrad}
-    names = {"clip_norm": "global_clipnorm", "clip_value": "clipvalue"}
+    names = {"clip_norm": "global_clipnorm", "clip_value": "clipvalue", "clip_tensor_norm": "clipnorm"}
     settings = {key: value for key, value in case.train.items() if key not in ("loss", "label_smoothing", "huber_delta")}
     kind = kinds[settings.pop("optimizer")]
     if "lr_schedule" in settings:
@@ -346,13 +380,16 @@ class TorchPeer:
                 made = torch.nn.Embedding(layer.inputs, layer.units)
                 self.parameters[f"{layer.name}.weight"] = made.weight
             elif layer.type in GATES:
-                assert layer.reset_after, "PyTorch has no other GRU"
+                assert layer.reset_after and not layer.go_backwards, "PyTorch has no such layer"
                 kind = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "SimpleRNN": torch.nn.RNN}[layer.type]
-                made = kind(layer.inputs, layer.units, batch_first=True, bias=layer.use_bias)
+                own = {"proj_size": layer.units} if layer.projected else {}
+                made = kind(layer.inputs, layer.cells, batch_first=True, bias=layer.use_bias, **own)
                 self.parameters[f"{layer.name}.weight_ih"] = made.weight_ih_l0
                 self.parameters[f"{layer.name}.weight_hh"] = made.weight_hh_l0
                 for bias, parameter in zip(layer.biases(), (made.bias_ih_l0, made.bias_hh_l0) if layer.use_bias else ()):
                     self.parameters[f"{layer.name}.{bias}"] = parameter
+                if layer.projected:
+                    self.parameters[f"{layer.name}.weight_hr"] = made.weight_hr_l0
                 if layer.biases() == ["bias"]:
                     made.bias_hh_l0.data.zero_()           # one bias as in Keras: the second stays zero and is not trained,
                     made.bias_hh_l0.requires_grad_(False)  # or the sum of the two would move twice as far
@@ -390,10 +427,16 @@ class TorchPeer:
         rows = torch.arange(len(lengths))
         lengths = torch.from_numpy(lengths)
         mask = torch.arange(x.shape[1]) < lengths[:, None]
-        values, per_step = torch.from_numpy(x), True
+        per_step, found = True, {"input": torch.from_numpy(x)}
         activations = {"linear": lambda v: v, "relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
         for layer in self.layers:
-            if layer.type == "Embedding":
+            values = found[layer.reads[0]]
+            if layer.type == "Concatenate":
+                values = torch.cat([found[read] for read in layer.reads], dim=-1)
+            elif layer.type in MERGES:
+                for read in layer.reads[1:]:
+                    values = values + found[read] if layer.type == "Add" else values * found[read]
+            elif layer.type == "Embedding":
                 values = self.modules[layer.name](values.long())
             elif layer.type in GATES:
                 packed = torch.nn.utils.rnn.pack_padded_sequence(values, lengths, batch_first=True, enforce_sorted=False)
@@ -411,6 +454,7 @@ class TorchPeer:
                 per_step = False
             else:
                 values = activations[layer.activation](self.modules[layer.name](values))
+            found[layer.name] = values
         return values[mask] if per_step else values
 
     def forward_backward(self, x, y, lengths):

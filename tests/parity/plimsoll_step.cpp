@@ -1,7 +1,7 @@
 // plimsoll_step JOB.toml MODELDIR OUT.safetensors STEPS
 //   Runs STEPS updates on the job's data in file order, from MODELDIR's weights, and writes what the parity tests compare with
 //   Keras and PyTorch: loss [STEPS] (each before its update), outputs of the first batch before any update (sample after
-//   sample), grad.NAME of the first batch, weights.NAME after the last update.
+//   sample), grad.NAME of the first batch where the layer learns, weights.NAME after the last update.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,6 +51,7 @@ class Outputs final : public OutputSink {
 
 void Collect(std::vector<Tensor>& tensors, const std::string& prefix, const Setup& setup, const Engine& engine, int key) {
   for (const WeightPlace& place : WeightPlaces(*setup.network)) {
+    if (key == kGradient && !place.learns) continue;
     Tensor& tensor = tensors.emplace_back(Tensor{prefix + place.name, place.shape(), {}});
     tensor.values.resize(static_cast<size_t>(place.elements()));
     GatherWeights(tensor.values.data(), engine.memory.layer(place.layer).F32(key), place.tensor, 0, place.elements());

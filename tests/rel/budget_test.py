@@ -34,17 +34,39 @@ def random_job(rng, spill=None):
     if kind == "copy":  # the output layer has as many classes
         settings = f"delay={steps}&count=5&symbols={rng.choice([8, 300, 3000])}"
     lines = [f'task = "{task}"', "[data]", f'train = "generate:{kind}?{settings}&samples={samples}"']
+    learned_table = kind in ("parity", "copy")
     if kind in ("parity", "copy"):
         lines += ["[[model.layers]]", 'type = "Embedding"', f"output_dim = {rng.randrange(1, 40)}"]
-    for _ in range(rng.choice([1, 1, 2, 3])):
+        if rng.random() < 0.2:
+            lines += ["trainable = false"]
+            learned_table = False
+    backwards = rng.random() < 0.2
+    for number in range(rng.choice([1, 1, 2, 3])):
         cell = rng.choice(["LSTM", "LSTM", "GRU", "GRU", "SimpleRNN"])
-        lines += ["[[model.layers]]", f'type = "{cell}"', f"units = {rng.choice([1, 8, 17, 64, 100])}"]
+        units = rng.choice([1, 8, 17, 64, 100])
+        lines += ["[[model.layers]]", f'type = "{cell}"', f"units = {units}"]
+        if cell == "LSTM" and rng.random() < 0.3:
+            lines += [f"proj_size = {rng.randrange(units)}"]
         if cell == "GRU" and rng.random() < 0.3:
             lines += ["reset_after = false"]
+        if number == 0 and backwards:
+            lines += ["go_backwards = true"]
+        for key in ("dropout", "recurrent_dropout"):
+            if rng.random() < 0.2:
+                lines += [f"{key} = 0.25"]
         if rng.random() < 0.1:
             lines += ["use_bias = false"]
         if rng.random() < 0.1:
             lines += ['activation = "softsign"']
+        if rng.random() < 0.1:
+            lines += [f'{rng.choice(["kernel", "recurrent"])}_initializer = "{rng.choice(["orthogonal", "he_normal", "identity"])}"']
+        if rng.random() < 0.2:
+            lines += ["trainable = false"]
+        elif rng.random() < 0.1:
+            lines += ["kernel_l2 = 1e-4"]
+        if not backwards and rng.random() < 0.2:  # a way around a layer
+            lines += [f'name = "cell{number}"', "[[model.layers]]", 'type = "Dense"', "units = 12", f'name = "way{number}"',
+                      "[[model.layers]]", 'type = "Concatenate"', f'inputs = ["way{number}", "cell{number}"]']
         if rng.random() < 0.3:
             lines += ["[[model.layers]]", f'type = "{rng.choice(["Dropout", "SpatialDropout1D"])}"', "rate = 0.2"]
         if rng.random() < 0.2:
@@ -53,6 +75,11 @@ def random_job(rng, spill=None):
             lines += ["[[model.layers]]", 'type = "Activation"', 'activation = "elu"']
     losses = ['loss = "huber"', 'loss = "mean_absolute_error"'] if task == "regress" else ["label_smoothing = 0.1"]
     lines += ["[[model.layers]]", 'type = "Dense"', "[train]", *rng.sample(losses, rng.randrange(2)), f"batch_size = {rows}", "max_steps = 2", "epochs = 5", f"threads = {rng.choice([1, 2, 3])}"]
+    lines += rng.sample(["clip_tensor_norm = 0.1", "clip_norm = 1.0"], rng.randrange(2))
+    if rng.random() < 0.2:
+        lines += ['lr_schedule = "plateau"', "plateau_patience = 1"]
+    if learned_table and rng.random() < 0.3:
+        lines += ['optimizer = "lazy_adam"']
     if spill is not None and rng.random() < 0.3:
         lines += ["[memory]", f'spill = "{spill}"']
     return "\n".join(lines) + "\n"
