@@ -153,19 +153,23 @@ struct MergeOptions {
   MergeMode mode = MergeMode::Concatenate;
   bool operator==(const MergeOptions&) const = default;
 };
+// A linear chain over the tags that the Dense before it scores: the last layer of a tagger, with a loss of its own.
+struct CRFOptions {
+  bool operator==(const CRFOptions&) const = default;
+};
 
 using LayerKind = std::variant<EmbeddingOptions, LSTMOptions, GRUOptions, SimpleRNNOptions, PoolingOptions, DenseOptions,
-                               ActivationOptions, LayerNormalizationOptions, DropoutOptions, MergeOptions>;
+                               ActivationOptions, LayerNormalizationOptions, DropoutOptions, MergeOptions, CRFOptions>;
 inline constexpr const char* kInputName = "input";  // the data, among a layer's inputs
 struct LayerOptions {
   std::string name;  // empty: the type in lower case with a counter (lstm, lstm_1)
   LayerKind kind;
   std::vector<std::string> inputs = {};  // names of layers listed before; empty: the layer before, of the first one the data
-  bool trainable = true;  // false: the weights stay as they begin, and cost neither gradient nor moments
+  bool trainable = true;                 // false: the weights stay as they begin, and cost neither gradient nor moments
   bool operator==(const LayerOptions&) const = default;
 };
 
-enum class Loss { Auto, SparseCategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError, MeanAbsoluteError, Huber };
+enum class Loss { Auto, SparseCategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError, MeanAbsoluteError, Huber, Crf };
 enum class OptimizerKind { Adam, AdamW, Sgd, RmsProp, Adagrad, LazyAdam };
 enum class LrSchedule { Constant, Linear, Cosine, Polynomial, InverseSqrt, Step, Exponential, OneCycle, Plateau };
 struct TrainOptions {

@@ -24,6 +24,9 @@ struct Block {
   int64_t first_step = 0;            // in the sequence
   const int64_t* samples = nullptr;  // number of each row
   const int32_t* lengths = nullptr;  // of each row
+  int64_t row_steps_before = 0;      // of the row group, before the block
+  int64_t rows_before = 0;           // of the step before the block
+  const int32_t* classes = nullptr;  // packed targets of the block, those of the steps before in front; null: not classes
 };
 
 // Rows [begin, begin + count) of a block, packed. `data` is the first of them.
@@ -42,6 +45,7 @@ struct RunContext {
   bool training = false;      // dropout acts
   uint64_t dropout_seed = 0;  // SeedFor(seed, RandomUse::Dropout)
   uint64_t update = 0;        // number of the update
+  float scale = 0.0f;         // of the loss: one over the items of the batch
 };
 
 // Keys that mean the same in every layer; a layer's own begin at kFirstOwnKey.

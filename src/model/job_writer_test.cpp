@@ -53,7 +53,7 @@ class RandomJobs {
     job.train = {.batch_size = Int(1, 65536),
                  .epochs = Int(1, 1'000'000'000),
                  .max_steps = Int(0, 1'000'000'000'000),
-                 .loss = static_cast<Loss>(random_.Below(6)),
+                 .loss = static_cast<Loss>(random_.Below(7)),
                  .label_smoothing = random_.Unit(),
                  .huber_delta = Tiny(),
                  .optimizer = static_cast<OptimizerKind>(random_.Below(6)),
@@ -127,7 +127,7 @@ class RandomJobs {
     return options;
   }
   LayerKind Kind() {
-    switch (random_.Below(10)) {
+    switch (random_.Below(11)) {
       case 0:
         return EmbeddingOptions{.input_dim = Int(0, 2147483647),
                                 .output_dim = Int(1, 65536),
@@ -156,6 +156,8 @@ class RandomJobs {
         return ActivationOptions{.activation = static_cast<Activation>(random_.Below(9))};
       case 7:
         return LayerNormalizationOptions{.epsilon = Tiny()};
+      case 9:
+        return CRFOptions{};
       case 8:
         return MergeOptions{.mode = static_cast<MergeMode>(random_.Below(3))};
       default:

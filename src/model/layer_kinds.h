@@ -22,14 +22,17 @@ concept RecurrentOptions = requires(Options options) {
 
 // Types whose layers learn something.
 template <typename Options>
-concept WeightedOptions = RecurrentOptions<Options> || std::is_same_v<Options, EmbeddingOptions> ||
-    std::is_same_v<Options, DenseOptions> || std::is_same_v<Options, LayerNormalizationOptions>;
+concept WeightedOptions =
+    RecurrentOptions<Options> || std::is_same_v<Options, EmbeddingOptions> || std::is_same_v<Options, DenseOptions> ||
+    std::is_same_v<Options, LayerNormalizationOptions> || std::is_same_v<Options, CRFOptions>;
 
 inline bool IsRecurrent(const LayerKind& kind) {
   return std::visit([]<typename Options>(const Options&) { return RecurrentOptions<Options>; }, kind);
 }
 
 // Its output at a step depends on other steps than that one.
-inline bool KnowsTime(const LayerKind& kind) { return IsRecurrent(kind) || std::holds_alternative<PoolingOptions>(kind); }
+inline bool KnowsTime(const LayerKind& kind) {
+  return IsRecurrent(kind) || std::holds_alternative<PoolingOptions>(kind) || std::holds_alternative<CRFOptions>(kind);
+}
 
 }  // namespace plimsoll

@@ -92,6 +92,8 @@ std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_str
     }
     return std::make_unique<Merge>(std::move(config));
   }
+  if (std::holds_alternative<CRFOptions>(node.kind))
+    return std::make_unique<Crf>(Crf::Config{.tags = node.width, .learns = node.trainable});
   const auto& dropout = std::get<DropoutOptions>(node.kind);
   return std::make_unique<Dropout>(Dropout::Config{
       .rate = dropout.rate, .spatial = dropout.spatial, .width = node.width, .number = static_cast<uint32_t>(number)});
@@ -177,11 +179,12 @@ Network::Network(Spec spec) : spec_(std::move(spec)) {
     const bool pools = std::holds_alternative<PoolingOptions>(node.kind);
     poolings_.push_back(pools ? static_cast<const Pooling*>(layers_.back().get()) : nullptr);
     pooled_ = pooled_ || pools;
+    if (std::holds_alternative<CRFOptions>(node.kind)) crf_ = static_cast<const Crf*>(layers_.back().get());
   }
   PLIMSOLL_CHECK(wants_gradient_.back(), "a model learns something; the spec sees to it");
   for (int number = 0; number < body_layers_; ++number) body_learns_ = body_learns_ || wants_gradient(number);
   routes_ = GradientRoutes(spec_.nodes, wants_gradient_, body_layers_);
-  PLIMSOLL_CHECK(body_layers_ < layers(), "the last layer is a Dense; the spec sees to it");
+  PLIMSOLL_CHECK(body_layers_ < layers() || crf_ != nullptr, "the last layer is a Dense or a CRF; the spec sees to it");
 }
 
 bool Network::learns(int number) const {

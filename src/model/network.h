@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "arena/arena.h"
+#include "layers/crf.h"
 #include "layers/layer.h"
 #include "layers/pooling.h"
 #include "model/gradient_routes.h"
@@ -35,8 +36,9 @@ class Network {
   bool pooled() const { return pooled_; }  // the head runs once, on pooled rows; else on every step
   // The layer as pooling; null where it is none.
   const Pooling* pooling(int number) const { return poolings_[static_cast<size_t>(number)]; }
-  bool learns(int number) const;    // it has weights, and they are trained
-  bool is_table(int number) const;  // its weights are rows that ids look up
+  const Crf* crf() const { return crf_; }  // the last layer, which is its own loss; null: the head's outputs go to a loss
+  bool learns(int number) const;           // it has weights, and they are trained
+  bool is_table(int number) const;         // its weights are rows that ids look up
   // It or a layer that it reads learns, so that the gradient of its output is wanted.
   bool wants_gradient(int number) const { return wants_gradient_[static_cast<size_t>(number)]; }
   bool body_learns() const { return body_learns_; }  // some layer of it
@@ -54,6 +56,7 @@ class Network {
   std::vector<const Pooling*> poolings_;
   int body_layers_ = 0;
   bool pooled_ = false;
+  const Crf* crf_ = nullptr;
   GradientRoutes routes_;
 };
 

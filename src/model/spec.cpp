@@ -18,6 +18,7 @@
 
 #include "base/check.h"
 #include "base/suggest.h"
+#include "kernels/crf.h"
 #include "layers/activation_names.h"
 #include "model/layer_kinds.h"
 
@@ -28,14 +29,15 @@ constexpr int64_t kMaxWidth = 65536;
 constexpr int64_t kMaxIds = std::numeric_limits<int32_t>::max();
 
 const char* TypeName(const LayerKind& kind) {
-  constexpr const char* kNames[] = {"Embedding",          "LSTM",    "GRU",  "SimpleRNN", "Pooling", "Dense", "Activation",
-                                    "LayerNormalization", "Dropout", "Merge"};  // as the variant lists them
+  constexpr const char* kNames[] = {"Embedding",          "LSTM",    "GRU",   "SimpleRNN", "Pooling", "Dense", "Activation",
+                                    "LayerNormalization", "Dropout", "Merge", "CRF"};  // as the variant lists them
   static_assert(std::variant_size_v<LayerKind> == std::size(kNames));
   return kNames[kind.index()];
 }
 
 Loss LossOf(const Job& job) {
   if (job.train.loss != Loss::Auto) return job.train.loss;
+  if (!job.layers.empty() && std::holds_alternative<CRFOptions>(job.layers.back().kind)) return Loss::Crf;
   return job.task == Task::Classify ? Loss::SparseCategoricalCrossentropy : Loss::MeanSquaredError;
 }
 
@@ -54,12 +56,19 @@ struct Seen {
   size_t pooled_by = 0;  // the layer that went from steps to one row a sample; valid when !per_step
 };
 
+size_t HeadOf(const Job& job) {
+  const size_t count = job.layers.size();
+  const bool crf = count > 1 && std::holds_alternative<CRFOptions>(job.layers.back().kind);
+  return count - (crf ? 2 : 1);
+}
+
 class SpecBuilder {
  public:
   SpecBuilder(const Job& job, const SampleShape& shape)
       : job_(job),
         shape_(shape),
         layer_count_(job.layers.size()),
+        head_(HeadOf(job)),
         vocabulary_(std::max(job.data.vocabulary, shape.vocabulary)) {}
 
   Result<Spec> Build();
@@ -80,6 +89,7 @@ class SpecBuilder {
   Status Add(const LayerNormalizationOptions& asked);
   Status Add(const DropoutOptions& asked);
   Status Add(const MergeOptions& asked);
+  Status Add(const CRFOptions& asked);
   Status CheckHead(int64_t units, Activation activation) const;
   Status CheckRows() const;
   Status CheckLearns() const;
@@ -112,6 +122,7 @@ class SpecBuilder {
   const Job& job_;
   const SampleShape& shape_;
   const size_t layer_count_;
+  const size_t head_;  // the Dense that gives the outputs: the last layer, or the one before a CRF
   const int64_t vocabulary_;
   std::vector<std::string> names_;        // of the job's layers
   std::vector<std::vector<int>> inputs_;  // of the job's layers: numbers of layers before them, or kModelInput
@@ -173,7 +184,17 @@ Status SpecBuilder::CheckTask() const {
 Status SpecBuilder::CheckLoss() const {
   const TrainOptions& train = job_.train;
   const Loss loss = LossOf(job_);
-  if ((loss == Loss::SparseCategoricalCrossentropy) != (job_.task == Task::Classify))
+  const bool classes = loss == Loss::SparseCategoricalCrossentropy || loss == Loss::Crf;
+  const bool crf = !job_.layers.empty() && std::holds_alternative<CRFOptions>(job_.layers.back().kind);
+  if ((loss == Loss::Crf) != crf)
+    return Status::Usage(crf ? "the last layer is a CRF, which is its own loss; wanted train.loss = \"crf\""
+                             : "train.loss = \"crf\", but the last layer is no CRF",
+                         crf ? "leave train.loss out" : "add {type = \"CRF\"} behind the last Dense");
+  if (crf && !(shape_.target_classes && shape_.target_per_step))
+    return Status::Usage(fmt::format("a CRF needs a tag at every step, but the data have {}",
+                                     shape_.target_classes ? "one class a sample" : "values as targets"),
+                         "give y as whole numbers of shape (samples, steps), or remove the CRF");
+  if (classes != (job_.task == Task::Classify))
     return Status::Usage(
         fmt::format("train.loss does not go with task \"{}\"; wanted {}", job_.task == Task::Classify ? "classify" : "regress",
                     job_.task == Task::Classify ? "sparse_categorical_crossentropy"
@@ -271,9 +292,9 @@ Status SpecBuilder::CheckEnds() const {
   if (!shape_.ids && embeds_first)
     return Status::Usage(fmt::format("{} looks up ids, but the inputs are features ({} a step)", Called(0), shape_.width),
                          "remove the Embedding, or store the inputs as whole numbers of shape (samples, steps)");
-  if (!std::holds_alternative<DenseOptions>(job_.layers.back().kind))
-    return Status::Usage(fmt::format("{} is the last layer; the last layer must be a Dense, which gives the {}",
-                                     Called(layer_count_ - 1), job_.task == Task::Classify ? "classes" : "values"),
+  if (!std::holds_alternative<DenseOptions>(job_.layers[head_].kind))
+    return Status::Usage(fmt::format("{} is the last layer; the last layer must be a Dense, which gives the {}", Called(head_),
+                                     job_.task == Task::Classify ? "classes" : "values"),
                          "add {type = \"Dense\"} behind it; its width comes from the task");
   return Status::Ok();
 }
@@ -376,7 +397,7 @@ Status SpecBuilder::Add(const PoolingOptions& asked) {
 }
 
 Status SpecBuilder::Add(const DenseOptions& asked) {
-  const bool is_head = at_ + 1 == layer_count_;
+  const bool is_head = at_ == head_;
   int64_t units = asked.units;
   if (is_head && units == 0) {
     units = job_.task == Task::Classify ? shape_.classes : shape_.target_width;
@@ -437,6 +458,15 @@ Status SpecBuilder::Add(const MergeOptions& asked) {
   }
   PLIMSOLL_RETURN_IF_ERROR(CheckWidth("the sum of its inputs' widths", width));
   Append(names_[at_], asked, width);
+  return Status::Ok();
+}
+
+Status SpecBuilder::Add(const CRFOptions& asked) {
+  if (at_ + 1 != layer_count_ || in_.node != outputs_[head_].node)
+    return Refuse("a CRF is the last layer and reads the Dense before it", "list it behind the Dense that gives the tags");
+  if (in_.width > kMostTags)
+    return Refuse(fmt::format("{} tags, wanted at most {}", in_.width, kMostTags), "use a softmax over so many: leave it out");
+  Append(names_[at_], asked, in_.width);
   return Status::Ok();
 }
 
@@ -647,6 +677,10 @@ std::vector<TensorShape> CanonicalTensors(const Node& node) {
   } else if (std::holds_alternative<LayerNormalizationOptions>(node.kind)) {
     add("weight", {node.width});
     add("bias", {node.width});
+  } else if (std::holds_alternative<CRFOptions>(node.kind)) {
+    add("transitions", {node.width, node.width});
+    add("start", {node.width});
+    add("end", {node.width});
   }
   return tensors;
 }

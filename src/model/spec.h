@@ -11,6 +11,7 @@
 //   (without use_bias: no bias)
 //   LayerNormalization  NAME.weight [width], NAME.bias [width]: gamma and beta
 //   Dense      NAME.weight [units, inputs], NAME.bias [units]
+//   CRF        NAME.transitions [tags, tags] from a row's tag to a column's, NAME.start [tags], NAME.end [tags]
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ struct Spec {
   double label_smoothing = 0.0;
   double huber_delta = 1.0;
   int64_t output_width = 1;  // classes, or values a target
-  bool class_targets() const { return loss == Loss::SparseCategoricalCrossentropy; }
+  bool class_targets() const { return loss == Loss::SparseCategoricalCrossentropy || loss == Loss::Crf; }
 };
 
 // A recurrent layer that returns only its last state becomes the layer and a Pooling node "NAME_last" behind it.

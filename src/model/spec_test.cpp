@@ -115,6 +115,32 @@ TEST(Spec, DuplicateNamesAreRefused) {
                              {"layer 1 \"a\"", "\"a_last\"", "layer 2 \"a_last\""}));
 }
 
+TEST(Spec, ACrfStandsBehindTheDenseThatScoresItsTags) {
+  const LayerOptions crf = {.name = "", .kind = CRFOptions{}};
+  auto made = MakeSpec(JobOf({Embedding(), Lstm(4), Dense(), crf}), kIdsToClasses);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ(NodeNames(*made), (std::vector<std::string>{"embedding", "lstm", "dense", "crf"}));
+  EXPECT_EQ(made->loss, Loss::Crf);
+  EXPECT_EQ(made->output_width, 3);
+  const auto tensors = CanonicalTensors(made->nodes.back());
+  ASSERT_EQ(tensors.size(), 3U);
+  EXPECT_EQ(tensors[0].name, "crf.transitions");
+  EXPECT_EQ(tensors[0].shape, (std::vector<int64_t>{3, 3}));
+
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Embedding(), Lstm(4), Dense(), crf}), kIdsToClass),
+                             {"a tag at every step", "one class a sample"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(4), Dense(), crf}, Task::Regress), kFeaturesToValues), {"CRF", "values"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Embedding(), Lstm(4), crf}), kIdsToClasses), {"must be a Dense"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Embedding(), Lstm(4), Dense({.units = 300}), crf}), kIdsToClasses),
+                             {"300 tags", "at most 256"}));
+  Job job = JobOf({Embedding(), Lstm(4), Dense()});
+  job.train.loss = Loss::Crf;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kIdsToClasses), {"\"crf\"", "no CRF"}));
+  job = JobOf({Embedding(), Lstm(4), Dense(), crf});
+  job.train.loss = Loss::SparseCategoricalCrossentropy;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kIdsToClasses), {"its own loss"}));
+}
+
 LayerOptions Reading(std::vector<std::string> inputs, LayerKind kind) {
   return {.name = "", .kind = std::move(kind), .inputs = std::move(inputs)};
 }

@@ -24,7 +24,7 @@ Step::Step(const Network& network, NetworkMemory& memory, ThreadPool& pool, uint
 
 Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, double scale, StepSums& sums) {
   run_.training = true;
-  scale_ = static_cast<float>(scale);
+  run_.scale = static_cast<float>(scale);
   sums_ = &sums;
   StartForward(group);
   for (Action action; schedule.Next(action);) {
@@ -72,8 +72,12 @@ void Step::Reverse(const RowGroup& group, int64_t first_block, int64_t blocks) {
     for (int layer = 0; layer < network_.body_layers(); ++layer) {
       network_.layer(layer).ReplayAll(InputsOf(layer, part), OutputOf(layer, part), memory_.layer(layer), run_);
     }
-    if (!network_.pooled()) Head(part, group.Before(block.first_step));
+    if (!network_.pooled()) Head(part);
     for (int layer = network_.body_layers() - 1; layer >= 0; --layer) Backward(layer, part);
+  }
+  if (first_block > 0 || network_.crf() == nullptr) return;
+  for (int64_t row = 0; row < group.rows; ++row) {
+    sums_->hits += static_cast<double>(network_.crf()->HitsOf(memory_.layer(network_.layers() - 1), row));
   }
 }
 
@@ -106,11 +110,18 @@ void Step::Backward(int layer, const Part& part) {
   }
 }
 
-// The head and the loss on all items of `all`, slice by slice: forward, loss, backward.
-void Step::Head(const Part& all, int64_t first_item) {
+// The head and the loss on all items of `all`, slice by slice: forward, loss, backward. A CRF has no head: its loss is there
+// at the end of forward, and its gradient begins in its own Backward.
+void Step::Head(const Part& all) {
   const OwnerMemory& head = memory_.owner(NetworkOwner::Head);
   const Spec& spec = network_.spec();
   const RowGroup& group = *all.group;
+  const int64_t first_item = network_.pooled() ? 0 : all.block->row_steps_before;
+  if (network_.crf() != nullptr) {
+    const Slice out = OutputOf(network_.layers() - 1, all);
+    if (sink_ != nullptr) sink_->Rows(group, first_item, out.count, out.data, out.stride);
+    return;
+  }
   const int first = network_.body_layers(), last = network_.layers() - 1;
   for (int64_t begin = 0; begin < all.count; begin += kSliceRows) {
     const int64_t count = std::min(kSliceRows, all.count - begin);
@@ -132,19 +143,20 @@ void Step::Head(const Part& all, int64_t first_item) {
       double* row_losses = losses + share.begin;
       const auto smoothing = static_cast<float>(spec.label_smoothing);
       if (spec.class_targets()) {
-        softmax_cross_entropy(y, row_losses, hits + share.begin, group.classes + own, smoothing, scale_, rows, width, stride);
+        softmax_cross_entropy(y, row_losses, hits + share.begin, group.classes + own, smoothing, run_.scale, rows, width,
+                              stride);
         return;
       }
       const float* targets = group.values + own * width;
       switch (spec.loss) {
         case Loss::MeanAbsoluteError:
-          return mean_absolute_error(y, row_losses, targets, scale_, rows, width, stride);
+          return mean_absolute_error(y, row_losses, targets, run_.scale, rows, width, stride);
         case Loss::Huber:
-          return huber_loss(y, row_losses, targets, static_cast<float>(spec.huber_delta), scale_, rows, width, stride);
+          return huber_loss(y, row_losses, targets, static_cast<float>(spec.huber_delta), run_.scale, rows, width, stride);
         case Loss::BinaryCrossentropy:
-          return binary_cross_entropy(y, row_losses, targets, smoothing, scale_, rows, width, stride);
+          return binary_cross_entropy(y, row_losses, targets, smoothing, run_.scale, rows, width, stride);
         default:
-          return mean_squared_error(y, row_losses, targets, scale_, rows, width, stride);
+          return mean_squared_error(y, row_losses, targets, run_.scale, rows, width, stride);
       }
     });
     for (int64_t row = 0; row < count; ++row) {
@@ -160,7 +172,7 @@ void Step::Head(const Part& all, int64_t first_item) {
 
 void Step::EvaluateGroup(const RowGroup& group, StepSums& sums) {
   run_.training = false;
-  scale_ = 0.0f;
+  run_.scale = 0.0f;
   sums_ = &sums;
   StartForward(group);
   const int64_t blocks = BlocksOf(group.steps);
@@ -168,9 +180,9 @@ void Step::EvaluateGroup(const RowGroup& group, StepSums& sums) {
     Forward(group, number, 1, Tape::None);
     if (network_.pooled()) continue;
     const Block block = BlockAt(group, number);
-    Head(WholeOf(group, block), group.Before(block.first_step));
+    Head(WholeOf(group, block));
   }
-  if (network_.pooled()) StartReverse(group);
+  if (network_.pooled() || network_.crf() != nullptr) StartReverse(group);
 }
 
 void Step::StartForward(const RowGroup& group) {
@@ -186,9 +198,23 @@ void Step::StartReverse(const RowGroup& group) {
       network_.layer(layer).StartBackward(memory_.layer(layer), group.rows);
     }
   }
+  if (network_.crf() != nullptr) SumSequenceLosses(group);
   if (!network_.pooled()) return;
   const Block block = PooledBlock(group);
-  Head(WholeOf(group, block), 0);
+  Head(WholeOf(group, block));
+}
+
+// The losses of a CRF, and without training what its best sequences hit. While training the hits come in the end of Reverse.
+void Step::SumSequenceLosses(const RowGroup& group) {
+  const int layer = network_.layers() - 1;
+  const OwnerMemory& memory = memory_.layer(layer);
+  for (int64_t row = 0; row < group.rows; ++row) {
+    sums_->loss += network_.crf()->LossOf(memory, row);
+    sums_->items += group.lengths[row];
+    if (run_.training) continue;
+    const auto packed = [&](int64_t t) { return group.Before(t) + row; };
+    sums_->hits += static_cast<double>(network_.crf()->DecodedHits(memory, row, group.lengths[row], group.classes, packed));
+  }
 }
 
 // A slot holds the State of the rows that are still active at the block it stands before.
@@ -220,7 +246,14 @@ void Step::PrepareWeights() {
 }
 
 Block Step::BlockAt(const RowGroup& group, int64_t number) const {
-  Block block{.rows = {}, .first_step = number * kBlockSteps, .samples = group.samples, .lengths = group.lengths};
+  const int64_t first_step = number * kBlockSteps, before = group.Before(first_step);
+  Block block{.rows = {},
+              .first_step = first_step,
+              .samples = group.samples,
+              .lengths = group.lengths,
+              .row_steps_before = before,
+              .rows_before = first_step == 0 ? 0 : group.Active(first_step - 1),
+              .classes = group.classes == nullptr ? nullptr : group.classes + before};
   BlockRows& rows = block.rows;
   for (int64_t t = block.first_step; t < group.steps && rows.steps < kBlockSteps; ++t) {
     const auto active = static_cast<int32_t>(group.Active(t));

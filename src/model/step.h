@@ -60,7 +60,8 @@ class Step {
     int64_t begin;
     int64_t count;
   };
-  void Head(const Part& all, int64_t first_item);
+  void Head(const Part& all);
+  void SumSequenceLosses(const RowGroup& group);
   void Backward(int layer, const Part& part);
 
   Block BlockAt(const RowGroup& group, int64_t number) const;
@@ -81,7 +82,6 @@ class Step {
   std::vector<Slice> ins_, d_ins_;  // of the layer that runs; as many as any layer has
   OutputSink* sink_ = nullptr;
   int64_t segment_start_ = 0;  // first block of the recorded segment
-  float scale_ = 0.0f;
   StepSums* sums_ = nullptr;
 };
 

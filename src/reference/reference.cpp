@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "model/layer_kinds.h"
+#include "reference/crf.h"
 #include "reference/dense.h"
 #include "reference/dropout.h"
 #include "reference/embedding.h"
@@ -141,6 +142,7 @@ class SamplePass {
   const std::vector<T>& Weight(size_t node, size_t which) const {
     return Has(node, which) ? weights_[first_tensors_[node] + which].values : none_;
   }
+  CrfScores<T> ScoresOf(size_t node) const { return {Weight(node, 0), Weight(node, 1), Weight(node, 2)}; }
   DropoutPlace PlaceOf(size_t node, bool spatial) const {
     return {.seed = dropout_.seed,
             .update = dropout_.update,
@@ -215,6 +217,8 @@ void SamplePass<T>::Forward() {
       DenseForward(out, in, Weight(n, 0), Weight(n, 1), dense->activation);
     } else if (const auto* merge = std::get_if<MergeOptions>(&node.kind)) {
       MergeForward(out, InputsOf(node), merge->mode);
+    } else if (std::holds_alternative<CRFOptions>(node.kind)) {
+      out = CrfAlphas(in, ScoresOf(n), /*normal=*/true);
     } else {
       DropoutForward(out, in, DropoutRate(node), PlaceOf(n));
     }
@@ -226,6 +230,10 @@ template <typename T>
 T SamplePass<T>::LossSum() {
   const Rows<T>& out = output();
   d_last_ = Rows<T>(out.count, out.width);
+  if (spec_.loss == Loss::Crf) {
+    const size_t last = spec_.nodes.size() - 1;
+    return CrfLoss(InputOf(spec_.nodes[last]), ScoresOf(last), sample_.classes);
+  }
   T sum = 0;
   for (int64_t r = 0; r < out.count; ++r) {
     const auto smoothing = static_cast<T>(spec_.label_smoothing), delta = static_cast<T>(spec_.huber_delta);
@@ -295,6 +303,8 @@ void SamplePass<T>::Backward(Tensors<T>& gradients) {
         d_ins.push_back(input == kModelInput ? nullptr : &d_outputs[static_cast<size_t>(input)]);
       }
       MergeBackward(d_ins, d_out, InputsOf(node), merge->mode);
+    } else if (std::holds_alternative<CRFOptions>(node.kind)) {
+      CrfBackward(d_in, gradient(0), gradient(1), gradient(2), in, ScoresOf(n), sample_.classes);
     } else {
       DropoutBackward(d_in, d_out, DropoutRate(node), PlaceOf(n));
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include "base/bytes.h"
@@ -221,7 +222,11 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
 
   RunResult result;
   Run run(ready, **engine, std::move(desk).value(), options);
-  PLIMSOLL_RETURN_IF_ERROR(run.Start());
+  if (Status started = run.Start(); !started.ok()) {  // no weights to begin with: nothing of the run stays
+    std::error_code ignored;
+    if (!options.out.empty()) std::filesystem::remove_all(options.out, ignored);
+    return started;
+  }
   const Result<Score> first = run.ScoreNow();
   if (!first.ok()) return first.status();
   result.first = first.value();

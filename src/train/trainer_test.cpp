@@ -30,6 +30,7 @@ Job RaggedJob() {
   job.layers = {{"", LSTMOptions{.units = 19, .proj_size = 11}},
                 {"", DropoutOptions{.rate = 0.2}},
                 {"", LayerNormalizationOptions{}},
+                {"", MergeOptions{.mode = MergeMode::Add}, {"layernormalization", "lstm"}},
                 {"", GRUOptions{.units = 33, .dropout = 0.2, .recurrent_dropout = 0.1}},
                 {"", DropoutOptions{.rate = 0.1, .spatial = true}},
                 {"", ActivationOptions{.activation = Activation::Elu}},
@@ -43,6 +44,17 @@ Job RaggedJob() {
   job.train.threads = 1;
   job.memory.budget = "1GB";
   return job;
+}
+
+TEST(Train, ARunThatCannotBeginLeavesNoFolder) {
+  Folder folder;
+  Job job = RaggedJob();
+  job.init_from = folder / "not_there";
+  EXPECT_FALSE(Train(job, {.out = folder / "run"}).ok());
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+  job.init_from = "";
+  EXPECT_TRUE(Train(job, {.out = folder / "run"}).ok());
+  EXPECT_TRUE(std::filesystem::exists(folder / "run")) << "the control";
 }
 
 TEST(Train, AnyNumberOfThreadsGivesTheSameWeights) {

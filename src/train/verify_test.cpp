@@ -261,6 +261,20 @@ TEST(Verify, PenaltiesOnEveryTensorAgreeWithDouble) {
   }
 }
 
+TEST(Verify, ChainsOfTagsAgreeWithDouble) {
+  for (const int64_t symbols : {2, 3, 8, 17, 60}) {  // the tags are these, a blank and a delimiter
+    for (const bool frozen : {false, true}) {
+      Job job = MakeJob(Task::Classify, fmt::format("generate:copy?delay=30&samples=40&symbols={}", symbols),
+                        {EmbeddingOptions{.output_dim = 5}, Units(13), DenseOptions{}, CRFOptions{}}, 40);
+      job.layers.back().trainable = !frozen;
+      ExpectVerified(job, fmt::format("{} symbols, frozen {}", symbols, frozen));
+    }
+  }
+  ExpectVerified(MakeJob(Task::Classify, "generate:parity?steps=70&samples=33&min_steps=1",
+                         {EmbeddingOptions{.output_dim = 5}, GRUOptions{.units = 9}, DenseOptions{}, CRFOptions{}}, 33),
+                 "ragged");
+}
+
 TEST(Verify, EveryLossAgreesWithDouble) {
   for (const Loss loss : {Loss::MeanSquaredError, Loss::MeanAbsoluteError, Loss::Huber}) {
     Job job = MakeJob(Task::Regress, "generate:sine?steps=30&samples=70&min_steps=2", {Units(13), DenseOptions{}}, 70);

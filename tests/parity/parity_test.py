@@ -201,7 +201,7 @@ def differences(got, want, start, movement=MOVEMENT_TOLERANCE):
         elif name.startswith("weights."):
             moved = np.linalg.norm(b - start[name.removeprefix("weights.")])  # 0 of a layer that does not learn
             if np.linalg.norm(a - b) > movement * moved:
-                found.append(f"{name}: differs by {np.linalg.norm(a - b) / moved:.2e} of the movement")
+                found.append(f"{name}: differs by {np.linalg.norm(a - b):.2e} where it moved by {moved:.2e}")
         else:
             error, largest = np.abs(a - b).max(), np.abs(b).max()
             if error > TOLERANCE * min(1.0, largest):

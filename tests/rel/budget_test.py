@@ -74,7 +74,10 @@ def random_job(rng, spill=None):
         if rng.random() < 0.1:
             lines += ["[[model.layers]]", 'type = "Activation"', 'activation = "elu"']
     losses = ['loss = "huber"', 'loss = "mean_absolute_error"'] if task == "regress" else ["label_smoothing = 0.1"]
-    lines += ["[[model.layers]]", 'type = "Dense"', "[train]", *rng.sample(losses, rng.randrange(2)), f"batch_size = {rows}", "max_steps = 2", "epochs = 5", f"threads = {rng.choice([1, 2, 3])}"]
+    tagger = kind == "copy" and "symbols=8" in settings and rng.random() < 0.5
+    if tagger:
+        losses = []
+    lines += ["[[model.layers]]", 'type = "Dense"', *(["[[model.layers]]", 'type = "CRF"'] if tagger else []), "[train]", *rng.sample(losses, min(len(losses), rng.randrange(2))), f"batch_size = {rows}", "max_steps = 2", "epochs = 5", f"threads = {rng.choice([1, 2, 3])}"]
     lines += rng.sample(["clip_tensor_norm = 0.1", "clip_norm = 1.0"], rng.randrange(2))
     if rng.random() < 0.2:
         lines += ['lr_schedule = "plateau"', "plateau_patience = 1"]
