@@ -101,7 +101,7 @@ class SpecBuilder {
   // What input number `which` of the layer that is being added gives.
   Seen InputSeen(size_t which) const;
   void Append(std::string name, const LayerKind& kind, int64_t width);
-  void PutBodyFirst();
+  Status CheckOrder() const;
   Status CheckWidth(const char* key, int64_t width) const;
   Status CheckBias(Initializer start, bool use_bias) const;
   // The factors of the layer's penalties, by their keys.
@@ -158,8 +158,8 @@ Result<Spec> SpecBuilder::Build() {
   PLIMSOLL_RETURN_IF_ERROR(CheckRows());
   PLIMSOLL_RETURN_IF_ERROR(CheckLearns());
   PLIMSOLL_RETURN_IF_ERROR(CheckLazy());
+  PLIMSOLL_RETURN_IF_ERROR(CheckOrder());
   spec_.output_width = out_.width;
-  PutBodyFirst();
   return std::move(spec_);
 }
 
@@ -568,28 +568,17 @@ void SpecBuilder::Append(std::string name, const LayerKind& kind, int64_t width)
                          .per_step = out_.per_step});
 }
 
-// The nodes from which a way leads to one that knows time come first, each part in its own order.
-void SpecBuilder::PutBodyFirst() {
-  const size_t count = spec_.nodes.size();
-  std::vector<bool> body(count, false);
-  for (size_t node = count; node-- > 0;) {
-    if (KnowsTime(spec_.nodes[node].kind)) body[node] = true;
-    for (const int input : spec_.nodes[node].inputs)
-      if (body[node] && input != kModelInput) body[static_cast<size_t>(input)] = true;
-  }
-  std::vector<int> places(count);
-  std::vector<Node> ordered;
-  for (const bool part : {true, false}) {
-    for (size_t node = 0; node < count; ++node) {
-      if (body[node] != part) continue;
-      places[node] = static_cast<int>(ordered.size());
-      ordered.push_back(std::move(spec_.nodes[node]));
-    }
-  }
-  for (Node& node : ordered)
-    for (int& input : node.inputs)
-      if (input != kModelInput) input = places[static_cast<size_t>(input)];
-  spec_.nodes = std::move(ordered);
+// The body is what is listed up to the last layer that knows time; it runs on steps. What runs on pooled rows is the head.
+Status SpecBuilder::CheckOrder() const {
+  const auto last =
+      std::find_if(spec_.nodes.rbegin(), spec_.nodes.rend(), [](const Node& node) { return KnowsTime(node.kind); });
+  const auto pooled = std::find_if(spec_.nodes.begin(), last.base(), [](const Node& node) {
+    return !node.per_step && !std::holds_alternative<PoolingOptions>(node.kind);
+  });
+  if (pooled == last.base()) return Status::Ok();
+  return Status::Usage(fmt::format("layer \"{}\" has one row a sample, but \"{}\", which reads steps, is listed behind it",
+                                   pooled->name, last->name),
+                       fmt::format("list \"{}\" behind \"{}\"", pooled->name, last->name));
 }
 
 Status SpecBuilder::CheckWidth(const char* key, int64_t width) const {

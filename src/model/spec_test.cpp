@@ -146,10 +146,11 @@ LayerOptions Reading(std::vector<std::string> inputs, LayerKind kind) {
 }
 const LayerKind kAdd = MergeOptions{.mode = MergeMode::Add}, kConcatenate = MergeOptions{};
 
-TEST(SpecGraph, NodesOfTheBodyComeFirstAndInputsAreTheirNumbers) {
-  auto made = MakeSpec(JobOf({Lstm(4), Pool(), Dense({.units = 5}), Reading({"lstm"}, LSTMOptions{.units = 6}),
-                              Reading({"dense", "lstm_1"}, kConcatenate), Dense()}),
-                       kFeaturesToClass);
+TEST(SpecGraph, NodesStandInTheOrderOfTheListAndInputsAreTheirNumbers) {
+  auto made =
+      MakeSpec(JobOf({Lstm(4), Pool(), Reading({"lstm"}, LSTMOptions{.units = 6}),
+                      Reading({"pooling"}, DenseOptions{.units = 5}), Reading({"dense", "lstm_1"}, kConcatenate), Dense()}),
+               kFeaturesToClass);
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_EQ(NodeNames(*made),
             (std::vector<std::string>{"lstm", "pooling", "lstm_1", "lstm_1_last", "dense", "merge", "dense_1"}));
@@ -174,6 +175,9 @@ TEST(SpecGraph, WhatHasNoMeaningIsRefusedWithTheReason) {
   EXPECT_TRUE(refused({Lstm(4), Pool(), Reading({"input"}, LSTMOptions{.units = 4, .return_sequences = true}),
                        Reading({"pooling", "lstm_1"}, kAdd), Dense()},
                       {"layer 2 \"pooling\"", "one row a sample", "one row a step"}));
+  EXPECT_TRUE(refused({Lstm(4), Pool(), Dense({.units = 5}), Reading({"lstm"}, LSTMOptions{.units = 6}),
+                       Reading({"dense", "lstm_1"}, kConcatenate), Dense()},
+                      {"\"dense\"", "one row a sample", "\"lstm_1_last\"", "listed behind it"}));
   EXPECT_TRUE(refused({Named("input", Lstm(4)), Dense()}, {"\"input\"", "the data"}));
   EXPECT_TRUE(refused({Reading({}, LSTMOptions{.units = 4, .go_backwards = true}), Pool(), Reading({"input"}, LSTMOptions{}),
                        Reading({"pooling", "lstm_1"}, kConcatenate), Dense()},

@@ -42,12 +42,13 @@ void Resolve(Job& job, const Spec& spec) {
   if (spec.id_input) job.data.vocabulary = spec.vocabulary;
   size_t node = 0;
   for (LayerOptions& layer : job.layers) {
-    while (node < spec.nodes.size() && spec.nodes[node].kind.index() != layer.kind.index()) ++node;
-    PLIMSOLL_CHECK(node < spec.nodes.size(), "the spec has every layer of the job, in order");
+    PLIMSOLL_CHECK(node < spec.nodes.size() && spec.nodes[node].kind.index() == layer.kind.index(),
+                   "the spec has every layer of the job, in order");
     layer.kind = spec.nodes[node].kind;
     layer.name = spec.nodes[node].name;
     if (auto* embedding = std::get_if<EmbeddingOptions>(&layer.kind)) MakeAbsolute(embedding->weights);
     ++node;
+    if (node < spec.nodes.size() && spec.nodes[node].name == layer.name + "_last") ++node;  // of a recurrent layer
   }
 }
 

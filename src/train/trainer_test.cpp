@@ -46,6 +46,34 @@ Job RaggedJob() {
   return job;
 }
 
+// A recurrent layer that gives its last state has a node more than the job has layers; the saved job is the one that was asked.
+TEST(Train, AGraphIsSavedAndScoredAgain) {
+  Folder folder;
+  Job job = RaggedJob();
+  job.layers = {{"", LSTMOptions{.units = 9}},
+                {"", PoolingOptions{.mode = PoolingMode::Max}, {"input"}},
+                {"", GRUOptions{.units = 7}, {"input"}},
+                {"", PoolingOptions{.mode = PoolingMode::Mean}},
+                {"", MergeOptions{}, {"lstm", "pooling", "pooling_1"}},
+                {"", DenseOptions{}}};
+  Result<RunResult> run = Train(job, {.out = folder / "run"});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  Result<Job> saved = ReadJob(folder / "run/job.toml", {});
+  ASSERT_TRUE(saved.ok()) << saved.status().message();
+  ASSERT_EQ(saved->layers.size(), job.layers.size());
+  const char* names[] = {"lstm", "pooling", "gru", "pooling_1", "merge", "dense"};
+  for (size_t i = 0; i < job.layers.size(); ++i) {
+    EXPECT_EQ(saved->layers[i].name, names[i]);
+    EXPECT_EQ(saved->layers[i].inputs, job.layers[i].inputs);
+    EXPECT_EQ(saved->layers[i].kind.index(), job.layers[i].kind.index());
+  }
+  EXPECT_EQ(std::get<PoolingOptions>(saved->layers[1].kind).mode, PoolingMode::Max);
+  EXPECT_EQ(std::get<PoolingOptions>(saved->layers[3].kind).mode, PoolingMode::Mean);
+  Result<EvaluateResult> again = Evaluate({.model = folder / "run", .memory = "1GB"});
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->score.loss, run->last.loss);
+}
+
 TEST(Train, ARunThatCannotBeginLeavesNoFolder) {
   Folder folder;
   Job job = RaggedJob();
