@@ -5,15 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "layers/rows.h"
+
 namespace plimsoll {
 namespace {
 
 enum Key { Alpha = kFirstOwnKey, AlphaStart, Sums, RowLoss, Marginal, Marginals, RowHits, Best, Before };
 constexpr int64_t kFloat = sizeof(float);
-
-void CopyRows(float* to, const float* from, int64_t rows, int64_t stride) {
-  std::memcpy(to, from, static_cast<size_t>(rows * stride * kFloat));
-}
 
 }  // namespace
 

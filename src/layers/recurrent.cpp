@@ -39,10 +39,6 @@ enum Key {
 };
 constexpr int64_t kFloat = sizeof(float);
 
-void CopyRows(float* to, const float* from, int64_t rows, int64_t stride) {
-  std::memcpy(to, from, static_cast<size_t>(rows * stride * kFloat));
-}
-
 const char* CellName(Cell cell) {
   switch (cell) {
     case Cell::Lstm:

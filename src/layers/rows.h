@@ -1,5 +1,8 @@
-// rows: a loop over rows that the threads of the pool share; for layers that treat each row alone.
+// rows: what several layers do with rows: a loop over them that the threads of the pool share, and whole rows copied.
 #pragma once
+
+#include <cstdint>
+#include <cstring>
 
 #include "base/threads.h"
 
@@ -12,6 +15,11 @@ void ForRows(ThreadPool& pool, int64_t rows, const Function& function) {
     const Share share = ShareOf(rows, part, pool.size());
     if (share.end > share.begin) function(share.begin, share.end - share.begin);
   });
+}
+
+// Rows that lie `stride` floats apart, with all that is between them.
+inline void CopyRows(float* to, const float* from, int64_t rows, int64_t stride) {
+  std::memcpy(to, from, static_cast<size_t>(rows * stride) * sizeof(float));
 }
 
 }  // namespace plimsoll

@@ -103,9 +103,7 @@ void Step::Backward(int layer, const Part& part) {
     const Slice sum = GradientOf(inputs[i], part);
     const int64_t width = WholeVectors(network_.layer(inputs[i]).width());
     ForRows(*run_.pool, sum.count, [&](int64_t first, int64_t rows) {
-      for (int64_t row = first; row < first + rows; ++row) {
-        add_rows(sum.data + row * sum.stride, spare.data + row * spare.stride, 1, width, sum.stride);
-      }
+      add_elements(sum.data + first * sum.stride, spare.data + first * spare.stride, rows, width, sum.stride);
     });
   }
 }
