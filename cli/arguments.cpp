@@ -117,6 +117,7 @@ struct ShortFlag {
   const char* key;
   const char* value;
   const char* about;
+  bool listed = true;  // in --help, which fits a screen; docs/training.md tells of the others
 };
 constexpr std::array kShortFlags = {
     ShortFlag{"--memory", "memory.budget", "SIZE", "peak of the whole process: bytes, 256MB, 80%, auto"},
@@ -131,8 +132,9 @@ constexpr std::array kShortFlags = {
     ShortFlag{"--lr", "train.learning_rate", "X", "learning rate"},
     ShortFlag{"--optimizer", "train.optimizer", "NAME", "adam, adamw, sgd, rmsprop, adagrad or lazy_adam"},
     ShortFlag{"--lr-schedule", "train.lr_schedule", "NAME", "constant, linear, cosine, one_cycle, ..."},
-    ShortFlag{"--warmup-steps", "train.warmup_steps", "N", "updates in which the rate rises from 0"},
+    ShortFlag{"--warmup-steps", "train.warmup_steps", "N", "updates in which the rate rises from 0", false},
     ShortFlag{"--clip-norm", "train.clip_norm", "X", "bound on the norm of the whole gradient"},
+    ShortFlag{"--truncate", "train.truncate", "N", "steps that backpropagation sees; 0: all", false},
     ShortFlag{"--init-from", "init_from", "MODEL", "begin with the weights of this model folder"},
     ShortFlag{"--seed", "train.seed", "N", "of weights, order and dropout"},
     ShortFlag{"--threads", "train.threads", "N", "0: all cores"},
@@ -212,8 +214,10 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
   if (verb.flags & JobFlags) {
     for (size_t i = 0; i < kShortFlags.size(); ++i) {
       const ShortFlag& flag = kShortFlags[i];
-      bound.options[i] =
-          app.add_option(flag.flag, bound.values[i], flag.about)->type_name(flag.value)->group("Job")->take_last();
+      bound.options[i] = app.add_option(flag.flag, bound.values[i], flag.about)
+                             ->type_name(flag.value)
+                             ->group(flag.listed ? "Job" : "")
+                             ->take_last();
     }
   }
   if (verb.flags & DataFlags) {

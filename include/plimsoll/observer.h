@@ -27,6 +27,7 @@ struct Score {
   double loss = 0.0;
   double accuracy = -1.0;  // classify only; else negative
   int64_t items = 0;       // targets that were counted
+  double metric = 0.0;     // of train.custom_metric; 0 without one
 };
 
 struct EpochReport {

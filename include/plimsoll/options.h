@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,10 @@
 #include "plimsoll/status.h"
 
 namespace plimsoll {
+
+class CustomLayer;  // plimsoll/custom.h
+class CustomLoss;
+class CustomMetric;
 
 enum class Task { Classify, Regress };
 enum class Activation { Linear, Relu, Tanh, Sigmoid, Softmax, HardSigmoid, Softsign, Elu, LeakyRelu };
@@ -44,6 +49,8 @@ struct DataOptions {
   std::string valid_file;  // the same forms as `train`; empty: none
   std::string valid_targets;
   std::string valid_lengths;
+  std::string weights;  // .npy of a weight a sample, beside a .npy train file; a .npz may hold `weights`
+  std::string valid_weights;
   double valid_share = 0.0;  // share of `train` kept for validation, chosen by a stable hash of the sample number
   int64_t vocabulary = 0;    // ids lie in [0, vocabulary); 0: the first Embedding's input_dim
   bool operator==(const DataOptions&) const = default;
@@ -56,6 +63,7 @@ struct EmbeddingOptions {
   double embeddings_l1 = 0.0;  // times the sum of |w|: added to the loss
   double embeddings_l2 = 0.0;  // times the sum of w^2: the same
   std::string weights = {};    // a file of vectors that the table begins with; empty: embeddings_initializer
+  bool mask_zero = false;      // id 0 before or behind a row is padding: it ends up in the lengths
   bool operator==(const EmbeddingOptions&) const = default;
 };
 struct LSTMOptions {
@@ -153,13 +161,40 @@ struct MergeOptions {
   MergeMode mode = MergeMode::Concatenate;
   bool operator==(const MergeOptions&) const = default;
 };
+// A convolution over time that looks back alone ("causal" in Keras).
+struct Conv1DOptions {
+  int64_t filters = 64;
+  int64_t kernel_size = 3;    // steps that it looks at
+  int64_t dilation_rate = 1;  // how far apart they lie
+  Activation activation = Activation::Linear;
+  bool use_bias = true;
+  Initializer kernel_initializer = Initializer::GlorotUniform;
+  Initializer bias_initializer = Initializer::Zeros;
+  double kernel_l1 = 0.0;
+  double kernel_l2 = 0.0;
+  double bias_l1 = 0.0;
+  double bias_l2 = 0.0;
+  bool operator==(const Conv1DOptions&) const = default;
+};
+// The first layer: steps of nothing but this value, before or behind a row, are padding. It ends up in the lengths.
+struct MaskingOptions {
+  double mask_value = 0.0;
+  bool operator==(const MaskingOptions&) const = default;
+};
 // A linear chain over the tags that the Dense before it scores: the last layer of a tagger, with a loss of its own.
 struct CRFOptions {
   bool operator==(const CRFOptions&) const = default;
 };
+// A layer that the program brings along. A job file knows it by its name alone, and only that program can run it.
+struct CustomOptions {
+  std::string function;
+  std::shared_ptr<const CustomLayer> layer = nullptr;
+  bool operator==(const CustomOptions&) const = default;
+};
 
 using LayerKind = std::variant<EmbeddingOptions, LSTMOptions, GRUOptions, SimpleRNNOptions, PoolingOptions, DenseOptions,
-                               ActivationOptions, LayerNormalizationOptions, DropoutOptions, MergeOptions, CRFOptions>;
+                               ActivationOptions, LayerNormalizationOptions, DropoutOptions, MergeOptions, CRFOptions,
+                               CustomOptions, Conv1DOptions, MaskingOptions>;
 inline constexpr const char* kInputName = "input";  // the data, among a layer's inputs
 struct LayerOptions {
   std::string name;  // empty: the type in lower case with a counter (lstm, lstm_1)
@@ -169,16 +204,29 @@ struct LayerOptions {
   bool operator==(const LayerOptions&) const = default;
 };
 
-enum class Loss { Auto, SparseCategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError, MeanAbsoluteError, Huber, Crf };
+enum class Loss {
+  Auto,
+  SparseCategoricalCrossentropy,
+  CategoricalCrossentropy,
+  BinaryCrossentropy,
+  MeanSquaredError,
+  MeanAbsoluteError,
+  Huber,
+  Crf,
+  Custom
+};
 enum class OptimizerKind { Adam, AdamW, Sgd, RmsProp, Adagrad, LazyAdam };
 enum class LrSchedule { Constant, Linear, Cosine, Polynomial, InverseSqrt, Step, Exponential, OneCycle, Plateau };
 struct TrainOptions {
   int64_t batch_size = 32;  // sequences one update covers
   int64_t epochs = 1;
-  int64_t max_steps = 0;         // updates; 0: no limit
-  Loss loss = Loss::Auto;        // auto: sparse_categorical_crossentropy to classify, mean_squared_error to regress
-  double label_smoothing = 0.0;  // the crossentropies: share of a target that is spread over all classes
-  double huber_delta = 1.0;      // huber: where the parabola ends
+  int64_t max_steps = 0;                  // updates; 0: no limit
+  Loss loss = Loss::Auto;                 // auto: sparse_categorical_crossentropy to classify, mean_squared_error to regress
+  double label_smoothing = 0.0;           // the crossentropies: share of a target that is spread over all classes
+  double huber_delta = 1.0;               // huber: where the parabola ends
+  std::vector<double> class_weight = {};  // classify: what an item of each class counts in training; empty: all alike
+  std::shared_ptr<const CustomLoss> custom_loss = nullptr;  // with Loss::Custom; not in job files
+  std::shared_ptr<CustomMetric> custom_metric = nullptr;    // of every score; not in job files
   OptimizerKind optimizer = OptimizerKind::Adam;
   std::optional<double> learning_rate = std::nullopt;  // unset: 0.01 for sgd, 0.001 for the others
   double beta_1 = 0.9;                                 // the adams
@@ -199,6 +247,7 @@ struct TrainOptions {
   int64_t lr_decay_steps = 0;  // 0: a third of the updates behind the warm-up
   bool use_ema = false;        // scores and the saved model are of a running average of the weights; costs a float a weight
   double ema_momentum = 0.99;  // share of the average that stays at each update
+  int64_t truncate = 0;        // steps after which backpropagation forgets what follows; State is carried on. 0: exact
   bool shuffle = true;
   uint64_t seed = 1;
   int64_t threads = 0;              // 0: all cores

@@ -1,6 +1,7 @@
 // Everything a user of the library needs. Inside the tree, include the single headers instead.
 #pragma once
 
+#include "plimsoll/custom.h"
 #include "plimsoll/observer.h"
 #include "plimsoll/options.h"
 #include "plimsoll/plan.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,10 @@ struct EvaluateRequest {
   std::string lengths;
   std::string memory;   // empty: the job's own
   int64_t threads = 0;  // 0: the job's own
+  // What the model's job names and this program brings along.
+  std::vector<CustomOptions> custom_layers = {};
+  std::shared_ptr<const CustomLoss> custom_loss = nullptr;
+  std::shared_ptr<CustomMetric> custom_metric = nullptr;
 };
 struct EvaluateResult {
   Score score;

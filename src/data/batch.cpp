@@ -62,6 +62,11 @@ Result<RowGroup> Batch::Read(int64_t group) {
   rows.values = shape.target_classes ? nullptr : static_cast<const float*>(buffers_.targets);
   PLIMSOLL_RETURN_IF_ERROR(ReadInputs(rows));
   PLIMSOLL_RETURN_IF_ERROR(ReadTargets(rows));
+  if (!shape.weighted) return rows;
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    PLIMSOLL_RETURN_IF_ERROR(samples_->ReadWeight(rows.samples[row], buffers_.weights + row));
+  }
+  rows.weights = buffers_.weights;
   return rows;
 }
 

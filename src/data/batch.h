@@ -18,6 +18,7 @@ struct BatchBuffers {
   int32_t* lengths = nullptr;  // [batch size]
   void* inputs = nullptr;      // row-steps of the worst group: int32 ids, or floats times width
   void* targets = nullptr;     // row-steps or rows of the worst group: int32, or floats times target width
+  float* weights = nullptr;    // rows of the worst group, where samples have weights
   char* row = nullptr;         // kRowBufferBytes: one stretch of one sequence on its way
 };
 inline constexpr int64_t kRowBufferBytes = 64 * 1024;

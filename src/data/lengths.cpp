@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "base/checked.h"
@@ -59,14 +60,29 @@ Result<Lengths> Lengths::Read(const NpyArray& array) {
   if (converted.value() != count || *least != shortest || *most != longest) {
     return Status::Data(fmt::format("{}: changed while it was read", array.name));
   }
-  lengths.group_starts_.reserve(static_cast<size_t>((count + kGroup - 1) / kGroup));
-  int64_t row = 0;
-  for (int64_t sample = 0; sample < count; ++sample) {
-    if (sample % kGroup == 0) lengths.group_starts_.push_back(row);
-    row += lengths.table_[static_cast<size_t>(sample)];
-  }
-  if (row != lengths.total_) return Status::Data(fmt::format("{}: changed while it was read", array.name));
+  if (std::accumulate(lengths.table_.begin(), lengths.table_.end(), int64_t{0}) != lengths.total_)
+    return Status::Data(fmt::format("{}: changed while it was read", array.name));
+  lengths.FillGroups();
   return lengths;
+}
+
+Lengths Lengths::Inside(std::vector<int32_t> starts, std::vector<int32_t> lengths) {
+  const auto [least, most] = std::minmax_element(lengths.begin(), lengths.end());
+  Lengths made(static_cast<int64_t>(lengths.size()), *most, std::accumulate(lengths.begin(), lengths.end(), int64_t{0}));
+  if (*std::max_element(starts.begin(), starts.end()) > 0) made.starts_ = std::move(starts);
+  if (*least == *most) return made;
+  made.table_ = std::move(lengths);
+  made.FillGroups();
+  return made;
+}
+
+void Lengths::FillGroups() {
+  group_starts_.reserve(static_cast<size_t>((count_ + kGroup - 1) / kGroup));
+  int64_t row = 0;
+  for (int64_t sample = 0; sample < count_; ++sample) {
+    if (sample % kGroup == 0) group_starts_.push_back(row);
+    row += table_[static_cast<size_t>(sample)];
+  }
 }
 
 int64_t Lengths::first_row(int64_t sample) const {

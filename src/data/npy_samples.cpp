@@ -44,18 +44,20 @@ struct Column {
   const char* noun = "";    // "id", "feature", "class number", "target"
   const char* part = "";    // one element of a wide row: "feature", "value"
   bool within_one = false;  // values lie between 0 and 1
+  bool one_hot = false;     // a row is zeros with a one at the class number
 };
 
 struct Arrays {
   NpyArray x;
   NpyArray y;
   std::optional<NpyArray> lengths;
+  std::optional<NpyArray> weights;
 };
 
 int64_t FirstElement(const Layout& layout, const Lengths& lengths, int64_t sample, int64_t step) {
   switch (layout.rows) {
     case Rows::Padded:
-      return (sample * layout.steps + step) * layout.width;
+      return (sample * layout.steps + lengths.start(sample) + step) * layout.width;
     case Rows::Packed:
       return (lengths.first_row(sample) + step) * layout.width;
     case Rows::PerSample:
@@ -116,8 +118,41 @@ Status ReadValues(const Column& column, const Lengths& lengths, int64_t first, i
                     "scale the targets, or choose another loss");
 }
 
+// Reads rows of zeros with a one in them as class numbers. work: kScanElements.
+Status ReadOneHot(const Column& column, const Lengths& lengths, int64_t first_row, int64_t rows, float* work, int32_t* out) {
+  const int64_t width = column.layout.width, at_once = std::max<int64_t>(1, kScanElements / width);
+  for (int64_t done = 0; done < rows; done += at_once) {
+    const int64_t now = std::min(at_once, rows - done), element = (first_row + done) * width;
+    PLIMSOLL_RETURN_IF_ERROR(ReadAsFloat(column.array, element, now * width, work));
+    for (int64_t row = 0; row < now; ++row) {
+      const float* values = work + row * width;
+      const int64_t one = std::max_element(values, values + width) - values;
+      for (int64_t i = 0; i < width; ++i) {
+        if (values[i] == (i == one ? 1.0f : 0.0f)) continue;
+        return BadElement(column, lengths, element + row * width + i, "zeros and a single one, as one-hot rows have",
+                          "targets that are shares of several classes cannot be trained on; save class numbers");
+      }
+      out[done + row] = static_cast<int32_t>(one);
+    }
+  }
+  return Status::Ok();
+}
+
 // Looks at every element inside a sample's length once. `largest` is given for ids and class numbers.
 Status Scan(const Column& column, const Lengths& lengths, int32_t* largest) {
+  if (column.one_hot) {  // row by row, each checked as it is read
+    std::vector<float> work(kScanElements);
+    for (int64_t sample = 0; sample < lengths.count(); ++sample) {
+      const int64_t rows = column.layout.rows == Rows::PerSample ? 1 : lengths.length(sample);
+      const int64_t first = FirstElement(column.layout, lengths, sample, 0) / column.layout.width;
+      for (int64_t row = 0; row < rows; ++row) {
+        int32_t found = 0;
+        PLIMSOLL_RETURN_IF_ERROR(ReadOneHot(column, lengths, first + row, 1, work.data(), &found));
+        *largest = std::max(*largest, found);
+      }
+    }
+    return Status::Ok();
+  }
   std::vector<float> values(largest == nullptr ? kScanElements : 0);
   std::vector<int32_t> indices(largest == nullptr ? 0 : kScanElements);
   const auto scan_run = [&](int64_t first, int64_t count) {
@@ -130,7 +165,8 @@ Status Scan(const Column& column, const Lengths& lengths, int32_t* largest) {
     return Status::Ok();
   };
   const Layout& layout = column.layout;
-  const bool holes = layout.rows == Rows::Padded && !(lengths.all_same() && lengths.longest() == layout.steps);
+  const bool holes =
+      layout.rows == Rows::Padded && !(lengths.all_same() && lengths.longest() == layout.steps);  // or they begin late
   if (!holes) return scan_run(0, column.array.elements);
   for (int64_t sample = 0; sample < lengths.count(); ++sample) {
     PLIMSOLL_RETURN_IF_ERROR(scan_run(FirstElement(layout, lengths, sample, 0), lengths.length(sample) * layout.width));
@@ -200,6 +236,20 @@ Result<Inputs> UnderstandInputs(const Arrays& arrays) {
       lengths.total(), lengths.total()));
 }
 
+Result<Layout> UnderstandOneHot(const NpyArray& y, const Inputs& inputs) {
+  const int64_t count = inputs.lengths.count(), rows = inputs.lengths.total(), width = y.shape.empty() ? 0 : y.shape.back();
+  const bool fits = width >= 2 && width <= kScanElements;
+  if (fits && y.shape.size() == 2 && y.shape[0] == count) return Layout{.rows = Rows::PerSample, .width = width};
+  if (fits && y.shape.size() == 2 && y.shape[0] == rows) return Layout{.rows = Rows::Packed, .width = width};
+  if (fits && y.shape.size() == 3 && y.shape[0] == count && y.shape[1] == inputs.steps)
+    return Layout{.rows = Rows::Padded, .steps = inputs.steps, .width = width};
+  return Status::Data(
+      fmt::format("{}: shape is {}; wanted ({}, classes) for one target a sample, ({}, {}, classes) or ({}, classes) "
+                  "for one a step, with 2 to {} classes",
+                  y.name, ShapeText(y.shape), count, count, inputs.steps, rows, kScanElements),
+      "class numbers go with loss sparse_categorical_crossentropy");
+}
+
 Result<Layout> UnderstandTargets(const NpyArray& y, const Inputs& inputs, Task task) {
   const int64_t count = inputs.lengths.count(), rows = inputs.lengths.total(), steps = inputs.steps;
   const std::vector<int64_t>& shape = y.shape;
@@ -228,13 +278,60 @@ Result<Layout> UnderstandTargets(const NpyArray& y, const Inputs& inputs, Task t
                       std::move(hint));
 }
 
+Status ReadWeightAt(const Column& weights, const Lengths& lengths, int64_t sample, float* out) {
+  PLIMSOLL_RETURN_IF_ERROR(ReadAsFloat(weights.array, sample, 1, out));
+  if (std::isfinite(*out) && *out >= 0.0f) return Status::Ok();
+  return BadElement(weights, lengths, sample, "a finite number from 0 on", "a weight of 0 leaves a sample out");
+}
+
+Status ScanWeights(const Column& weights, const Lengths& lengths) {
+  float weight = 0.0f;
+  for (int64_t sample = 0; sample < lengths.count(); ++sample)
+    PLIMSOLL_RETURN_IF_ERROR(ReadWeightAt(weights, lengths, sample, &weight));
+  return Status::Ok();
+}
+
+// Where each padded row begins and ends, by its padding. Padding between steps has no meaning here.
+Result<Lengths> FindPadding(const NpyArray& x, const Layout& layout, float padding) {
+  std::vector<float> work(static_cast<size_t>(layout.width));
+  std::vector<int32_t> starts, lengths;
+  for (int64_t sample = 0; sample < x.shape[0]; ++sample) {
+    int64_t first = -1, end = 0;
+    for (int64_t step = 0; step < layout.steps; ++step) {
+      PLIMSOLL_RETURN_IF_ERROR(ReadAsFloat(x, (sample * layout.steps + step) * layout.width, layout.width, work.data()));
+      if (std::all_of(work.begin(), work.end(), [&](float value) { return value == padding; })) continue;
+      if (first < 0) first = end = step;
+      if (step > end)
+        return Status::Data(
+            fmt::format("{}, sample {}: step {} is padding, but the steps around it are not", x.name, sample, end),
+            "padding stands before or behind a row; take it out of the middle, or leave the mask out");
+      end = step + 1;
+    }
+    if (first < 0)
+      return Status::Data(fmt::format("{}, sample {}: all of it is padding", x.name, sample),
+                          "leave samples without steps out");
+    starts.push_back(static_cast<int32_t>(first));
+    lengths.push_back(static_cast<int32_t>(end - first));
+  }
+  return Lengths::Inside(std::move(starts), std::move(lengths));
+}
+
 class NpySamples final : public Samples {
  public:
   static Result<std::unique_ptr<Samples>> Open(Arrays arrays, const SamplesRequest& request) {
     const Task task = request.task;
     auto inputs = UnderstandInputs(arrays);
     if (!inputs.ok()) return inputs.status();
-    const auto targets = UnderstandTargets(arrays.y, inputs.value(), task);
+    if (request.padding) {
+      if (arrays.lengths)
+        return Status::Usage(fmt::format("{}: says where rows end, and so would a mask", arrays.lengths->name),
+                             "leave mask_zero or the Masking layer out");
+      auto found = FindPadding(arrays.x, inputs->layout, *request.padding);
+      if (!found.ok()) return found.status();
+      inputs->lengths = std::move(*found);
+    }
+    const auto targets =
+        request.one_hot ? UnderstandOneHot(arrays.y, inputs.value()) : UnderstandTargets(arrays.y, inputs.value(), task);
     if (!targets.ok()) return targets.status();
     const bool ids = inputs->ids;
     const bool classes = task == Task::Classify;
@@ -243,7 +340,16 @@ class NpySamples final : public Samples {
              .layout = targets.value(),
              .noun = classes ? "class number" : "target",
              .part = "value",
-             .within_one = request.targets_within_one};
+             .within_one = request.targets_within_one,
+             .one_hot = request.one_hot};
+    std::optional<Column> weights;
+    if (arrays.weights) {
+      weights = Column{.array = std::move(*arrays.weights), .layout = {.rows = Rows::PerSample}, .noun = "weight"};
+      if (weights->array.shape != std::vector<int64_t>{inputs->lengths.count()})
+        return Status::Data(fmt::format("{}: shape is {}; wanted ({},), a weight a sample", weights->array.name,
+                                        ShapeText(weights->array.shape), inputs->lengths.count()));
+      PLIMSOLL_RETURN_IF_ERROR(ScanWeights(*weights, inputs->lengths));
+    }
     int32_t largest_id = 0, largest_class = 0;
     PLIMSOLL_RETURN_IF_ERROR(Scan(x, inputs->lengths, ids ? &largest_id : nullptr));
     PLIMSOLL_RETURN_IF_ERROR(Scan(y, inputs->lengths, classes ? &largest_class : nullptr));
@@ -251,10 +357,14 @@ class NpySamples final : public Samples {
                             .width = x.layout.width,
                             .target_per_step = y.layout.rows != Rows::PerSample,
                             .target_classes = classes,
-                            .target_width = y.layout.width,
+                            .target_width = classes ? 1 : y.layout.width,
                             .vocabulary = ids ? int64_t{largest_id} + 1 : 0,
-                            .classes = classes ? int64_t{largest_class} + 1 : 0};
-    return std::unique_ptr<Samples>(new NpySamples(shape, std::move(inputs->lengths), std::move(x), std::move(y)));
+                            .classes = request.one_hot ? y.layout.width
+                                       : classes       ? int64_t{largest_class} + 1
+                                                       : 0,
+                            .weighted = weights.has_value()};
+    return std::unique_ptr<Samples>(
+        new NpySamples(shape, std::move(inputs->lengths), std::move(x), std::move(y), std::move(weights)));
   }
 
   const SampleShape& shape() const override { return shape_; }
@@ -267,12 +377,22 @@ class NpySamples final : public Samples {
   }
   Status ReadTargets(int64_t sample, int64_t first, int64_t steps, void* out) override {
     CheckRange(sample, first, steps, shape_.target_per_step ? length(sample) : 1);
+    if (y_.one_hot) {
+      const int64_t row = FirstElement(y_.layout, lengths_, sample, first) / y_.layout.width;
+      return ReadOneHot(y_, lengths_, row, steps, work_.data(), static_cast<int32_t*>(out));
+    }
     return Read(y_, shape_.target_classes, shape_.classes, sample, first, steps, out);
   }
+  Status ReadWeight(int64_t sample, float* out) override { return ReadWeightAt(*weights_, lengths_, sample, out); }
 
  private:
-  NpySamples(const SampleShape& shape, Lengths lengths, Column x, Column y)
-      : shape_(shape), lengths_(std::move(lengths)), x_(std::move(x)), y_(std::move(y)) {}
+  NpySamples(const SampleShape& shape, Lengths lengths, Column x, Column y, std::optional<Column> weights)
+      : shape_(shape),
+        lengths_(std::move(lengths)),
+        x_(std::move(x)),
+        y_(std::move(y)),
+        weights_(std::move(weights)),
+        work_(y_.one_hot ? kScanElements : 0) {}
 
   void CheckRange(int64_t sample, int64_t first, int64_t steps, int64_t limit) const {
     PLIMSOLL_CHECK(sample >= 0 && sample < count(), "a sample number lies in [0, count)");
@@ -290,6 +410,8 @@ class NpySamples final : public Samples {
   Lengths lengths_;
   Column x_;
   Column y_;
+  std::optional<Column> weights_;
+  std::vector<float> work_;  // one-hot rows on their way
 };
 
 // The array KEY of an archive is its member KEY.npy.
@@ -345,13 +467,15 @@ Result<std::unique_ptr<Samples>> OpenNpz(File file, const SamplesRequest& reques
   }
   const auto shared = std::make_shared<const File>(std::move(file));
   Arrays arrays;
-  for (const std::string key : {"x", "y", "lengths"}) {
+  for (const std::string key : {"x", "y", "lengths", "weights"}) {
     const auto member = FindMember(members.value(), key);
-    if (member == members.value().end()) continue;  // `lengths` may be missing
+    if (member == members.value().end()) continue;  // `lengths` and `weights` may be missing
     auto array = ReadMember(shared, *member, key);
     if (!array.ok()) return array.status();
     if (key == "lengths") {
       arrays.lengths = std::move(*array);
+    } else if (key == "weights") {
+      arrays.weights = std::move(*array);
     } else {
       (key == "x" ? arrays.x : arrays.y) = std::move(*array);
     }
@@ -364,11 +488,13 @@ Result<std::unique_ptr<Samples>> OpenNpy(File file, const SamplesRequest& reques
   if (!x.ok()) return x.status();
   auto y = OpenNpyFile(request.targets);
   if (!y.ok()) return y.status();
-  Arrays arrays{.x = std::move(*x), .y = std::move(*y), .lengths = std::nullopt};
-  if (!request.lengths.empty()) {
-    auto read = OpenNpyFile(request.lengths);
+  Arrays arrays{.x = std::move(*x), .y = std::move(*y), .lengths = std::nullopt, .weights = std::nullopt};
+  for (const bool lengths : {true, false}) {
+    const std::string& path = lengths ? request.lengths : request.weights;
+    if (path.empty()) continue;
+    auto read = OpenNpyFile(path);
     if (!read.ok()) return read.status();
-    arrays.lengths = std::move(*read);
+    (lengths ? arrays.lengths : arrays.weights) = std::move(*read);
   }
   return NpySamples::Open(std::move(arrays), request);
 }

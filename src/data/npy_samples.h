@@ -18,6 +18,8 @@
 //   y (R, width)         one a step        }  width must be 1 for class numbers
 //   y (N, T, width)      one a step        }
 //   y (N, 1, width)      one a sample      }
+//   With SamplesRequest::one_hot: y (N, classes), (R, classes) or (N, T, classes), rows of zeros with a one in them.
+//   weights (N,)         what each sample counts
 // Values behind a sample's length are padding and never looked at. Class numbers may be stored as floats if whole.
 #pragma once
 

@@ -327,6 +327,71 @@ TEST_F(NpySamplesTest, TargetsOfABinaryCrossentropyLieBetweenZeroAndOne) {
   EXPECT_EQ(OpenSamples(request).status().exit_code(), 2);
 }
 
+TEST_F(NpySamplesTest, OneHotRowsBecomeClassNumbers) {
+  const auto open = [&](const std::string& y) {
+    return OpenSamples({.source = folder_.Put("x.npy", kIds.x), .targets = folder_.Put("y.npy", y), .one_hot = true});
+  };
+  auto per_sample = open(Npy<float>({0, 0, 1, 0, 1, 0, 0, 0}, "(2, 4)"));
+  ASSERT_TRUE(per_sample.ok()) << per_sample.status().message();
+  EXPECT_FALSE((*per_sample)->shape().target_per_step);
+  EXPECT_EQ((*per_sample)->shape().classes, 4) << "also those that no sample has";
+  EXPECT_EQ((*per_sample)->shape().target_width, 1);
+  EXPECT_EQ(Targets<int32_t>(**per_sample, 0), (Ids{2}));
+  EXPECT_EQ(Targets<int32_t>(**per_sample, 1), (Ids{0}));
+  auto per_step = open(Npy<int64_t>({1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0}, "(2, 3, 2)"));
+  ASSERT_TRUE(per_step.ok()) << per_step.status().message();
+  EXPECT_TRUE((*per_step)->shape().target_per_step);
+  EXPECT_EQ(Targets<int32_t>(**per_step, 0, 0, 3), (Ids{0, 1, 1}));
+  EXPECT_EQ(Targets<int32_t>(**per_step, 1, 1, 2), (Ids{0, 0}));
+  for (const std::string& y :
+       {Npy<float>({0, 0.5f, 0.5f, 0, 1, 0, 0, 0}, "(2, 4)"), Npy<float>({0, 0, 0, 0, 1, 0, 0, 0}, "(2, 4)"),
+        Npy<float>({0, 1, 1, 0, 1, 0, 0, 0}, "(2, 4)"), Npy<float>({0, 1}, "(2,)")}) {
+    EXPECT_EQ(open(y).status().exit_code(), 3);
+  }
+}
+
+TEST_F(NpySamplesTest, PaddingBeforeAndBehindARowEndsUpInTheLengths) {
+  const auto open = [&](const std::string& x, const std::string& y) {
+    return OpenSamples({.source = folder_.Put("x.npy", x), .targets = folder_.Put("y.npy", y), .padding = 0.0f});
+  };
+  auto ids = open(Npy<int64_t>({0, 0, 3, 4, 5, 0, 7, 8, 9, 1, 2, 3}, "(3, 4)"),
+                  Npy<int64_t>({9, 9, 1, 2, 1, 9, 0, 0, 0, 1, 2, 1}, "(3, 4)"));
+  EXPECT_EQ(ids.status().exit_code(), 3) << "padding in the middle of sample 1";
+  ids = open(Npy<int64_t>({0, 0, 3, 4, 5, 6, 7, 0, 9, 1, 2, 3}, "(3, 4)"),
+             Npy<int64_t>({9, 9, 1, 2, 1, 2, 0, 9, 0, 1, 2, 1}, "(3, 4)"));
+  ASSERT_TRUE(ids.ok()) << ids.status().message();
+  EXPECT_EQ((*ids)->length(0), 2);
+  EXPECT_EQ((*ids)->length(1), 3);
+  EXPECT_EQ((*ids)->length(2), 4);
+  EXPECT_EQ(Inputs<int32_t>(**ids, 0, 0, 2), (Ids{3, 4}));
+  EXPECT_EQ(Targets<int32_t>(**ids, 0, 0, 2), (Ids{1, 2}));
+  EXPECT_EQ(Inputs<int32_t>(**ids, 1, 1, 2), (Ids{6, 7}));
+  EXPECT_EQ((*ids)->shape().classes, 3) << "targets of padding are not looked at";
+  auto features = open(Npy<float>({0, 0, 0, 1, 2, 0, 0, 0}, "(2, 2, 2)"), Npy<int64_t>({0, 1}, "(2,)"));
+  ASSERT_TRUE(features.ok()) << features.status().message();
+  EXPECT_EQ(Inputs<float>(**features, 0, 0, 1), (Values{0, 1}));
+  EXPECT_EQ(Inputs<float>(**features, 1, 0, 1), (Values{2, 0}));
+  EXPECT_EQ(open(Npy<int64_t>({0, 0, 1, 2}, "(2, 2)"), Npy<int64_t>({0, 1}, "(2,)")).status().exit_code(), 3) << "nothing left";
+}
+
+TEST_F(NpySamplesTest, SamplesMayHaveWeights) {
+  const auto open = [&](const std::string& weights) {
+    return OpenSamples(
+        {.source =
+             folder_.Put("d.npz", Zip({{"x.npy", kIds.x, false}, {"y.npy", kIds.y, false}, {"weights.npy", weights, false}}))});
+  };
+  auto samples = open(Npy<double>({0.5, 0.0}, "(2,)"));
+  ASSERT_TRUE(samples.ok()) << samples.status().message();
+  EXPECT_TRUE((*samples)->shape().weighted);
+  float weight = 1.0f;
+  ASSERT_TRUE((*samples)->ReadWeight(0, &weight).ok());
+  EXPECT_EQ(weight, 0.5f);
+  EXPECT_EQ(open(Npy<float>({1.0f, -1.0f}, "(2,)")).status().exit_code(), 3);
+  EXPECT_EQ(open(Npy<float>({1.0f, kNaN}, "(2,)")).status().exit_code(), 3);
+  EXPECT_EQ(open(Npy<float>({1.0f}, "(1,)")).status().exit_code(), 3);
+  EXPECT_FALSE(Must(kIds, Task::Classify)->shape().weighted) << "the control";
+}
+
 TEST_F(NpySamplesTest, AFileThatChangesAfterOpeningCannotBringForeignNumbersIn) {
   const SamplesRequest request{
       .source = folder_.Put("x.npy", kIds.x), .targets = folder_.Put("y.npy", kIds.y), .lengths = "", .task = Task::Classify};

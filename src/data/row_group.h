@@ -20,6 +20,7 @@ struct RowGroup {
   const float* features = nullptr;   // [row-steps][width]
   const int32_t* classes = nullptr;  // [row-steps] or [rows], or
   const float* values = nullptr;     // the same times target width
+  const float* weights = nullptr;    // [rows] what each counts; null: 1
 
   // Row-steps before step t.
   int64_t Before(int64_t t) const {

@@ -66,10 +66,19 @@ Result<Kind> Recognise(const File& file) {
 }
 
 Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
-  const bool has_extra = !request.targets.empty() || !request.lengths.empty();
+  const bool has_extra = !request.targets.empty() || !request.lengths.empty() || !request.weights.empty();
   if (request.source.empty()) return Status::Usage("no data named", "set data.train to a .npy or .npz file or generate:NAME");
   if (request.source.starts_with(kGeneratorPrefix)) {
-    if (has_extra) return Status::Usage(fmt::format("{}: a generator makes its own targets and lengths", request.source));
+    if (has_extra)
+      return Status::Usage(fmt::format("{}: a generator makes its own targets, lengths and weights", request.source));
+    if (request.padding) {
+      return Status::Usage(fmt::format("{}: a generator knows its lengths", request.source),
+                           "leave mask_zero or the Masking layer out");
+    }
+    if (request.one_hot) {
+      return Status::Usage(fmt::format("{}: a generator's classes are numbers", request.source),
+                           "leave train.loss out, or write sparse_categorical_crossentropy");
+    }
     if (request.targets_within_one) {
       return Status::Usage(fmt::format("{}: a generator's values do not lie between 0 and 1", request.source),
                            "choose another loss than binary_crossentropy, or another source");
@@ -82,8 +91,8 @@ Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
   if (!kind.ok()) return kind.status();
   if (kind.value() == Kind::Npz) {
     if (has_extra) {
-      return Status::Usage(fmt::format("{}: a .npz holds its own `y` and `lengths`", request.source),
-                           "leave out data.targets and data.lengths");
+      return Status::Usage(fmt::format("{}: a .npz holds its own `y`, `lengths` and `weights`", request.source),
+                           "leave out data.targets, data.lengths and data.weights");
     }
     return OpenNpz(std::move(*file), request);
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "plimsoll/options.h"
@@ -20,6 +21,7 @@ struct SampleShape {
   int64_t target_width = 1;      // values a target; 1 for class numbers
   int64_t vocabulary = 0;        // ids lie in [0, vocabulary); 0: unknown until the data was scanned
   int64_t classes = 0;           // class numbers lie in [0, classes); 0 where targets are values
+  bool weighted = false;         // samples have weights; else each counts 1
 };
 
 class Samples {
@@ -33,6 +35,11 @@ class Samples {
   // Copies targets: with target_per_step those of the steps, else the sample's one target (first 0, steps 1).
   // int32 class numbers, or float rows of shape().target_width.
   virtual Status ReadTargets(int64_t sample, int64_t first, int64_t steps, void* out) = 0;
+  // With shape().weighted: what the sample counts, 0 or more.
+  virtual Status ReadWeight(int64_t /*sample*/, float* out) {
+    *out = 1.0f;
+    return Status::Ok();
+  }
 };
 
 // Opens what a job names: a generator text or a .npy/.npz file. Files are scanned once in bounded memory, so that
@@ -42,9 +49,12 @@ struct SamplesRequest {
   std::string source;   // DataOptions::train or valid_file
   std::string targets;  // .npy beside a .npy source
   std::string lengths;
+  std::string weights;
   Task task = Task::Classify;
-  bool targets_within_one = false;  // values as targets lie between 0 and 1, or are refused
-  uint64_t seed = 1;                // for generators
+  std::optional<float> padding = std::nullopt;  // steps of nothing but this value, before or behind a row, are no steps of it
+  bool one_hot = false;                         // class numbers are rows of zeros with a one in them
+  bool targets_within_one = false;              // values as targets lie between 0 and 1, or are refused
+  uint64_t seed = 1;                            // for generators
 };
 Result<std::unique_ptr<Samples>> OpenSamples(const SamplesRequest& request);
 

@@ -26,6 +26,14 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
   if (!request.memory.empty()) job.memory.budget = request.memory;
   if (request.threads > 0) job.train.threads = request.threads;
   job.init_from.clear();
+  job.train.custom_loss = request.custom_loss;
+  job.train.custom_metric = request.custom_metric;
+  for (LayerOptions& layer : job.layers) {
+    auto* custom = std::get_if<CustomOptions>(&layer.kind);
+    for (size_t i = 0; custom != nullptr && i < request.custom_layers.size(); ++i) {
+      if (request.custom_layers[i].function == custom->function) custom->layer = request.custom_layers[i].layer;
+    }
+  }
 
   Result<std::unique_ptr<Setup>> setup = SetUp(job, {.training = false});
   if (!setup.ok()) return setup.status();

@@ -1,11 +1,47 @@
 #include "infer/scorer.h"
 
 #include <algorithm>
+#include <span>
+
+#include "plimsoll/custom.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr int64_t kScoredTrainingSamples = 1024;  // without validation data
+
+// Hands the outputs of a score to the job's own metric, while it stands.
+class MetricSink final : public OutputSink {
+ public:
+  MetricSink(CustomMetric* metric, const Spec& spec, Step& step) : metric_(metric), spec_(spec), step_(step) {
+    if (metric_ == nullptr) return;
+    metric_->Start();
+    step_.SetOutputSink(this);
+  }
+  ~MetricSink() override {
+    if (metric_ != nullptr) step_.SetOutputSink(nullptr);
+  }
+  MetricSink(const MetricSink&) = delete;
+  MetricSink& operator=(const MetricSink&) = delete;
+
+  void Rows(const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) override {
+    const auto width = static_cast<size_t>(spec_.output_width);
+    for (int64_t row = 0; row < count; ++row) {
+      const int64_t item = first + row;
+      const std::span<const float> y(outputs + row * stride, width);
+      if (spec_.class_targets()) {
+        metric_->Item(y, group.classes[item], {});
+      } else {
+        metric_->Item(y, -1, {group.values + item * spec_.output_width, width});
+      }
+    }
+  }
+
+ private:
+  CustomMetric* metric_;
+  const Spec& spec_;
+  Step& step_;
+};
 
 }  // namespace
 
@@ -20,6 +56,8 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
   Batch batch(samples, engine.batch_buffers(), setup.plan.group_rows, setup.network->spec().reversed);
   int64_t* numbers = engine.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
   const int64_t batch_size = std::min(setup.job.train.batch_size, setup.samples->count());
+  CustomMetric* metric = setup.job.train.custom_metric.get();
+  const MetricSink sink(metric, setup.network->spec(), engine.step);
   StepSums sums;
   for (int64_t place = 0; place < count; place += batch_size) {
     const int64_t now = std::min(batch_size, count - place);
@@ -45,6 +83,7 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
   }
   Score score = ToScore(sums, setup.job.task);
   score.loss += engine.penalty.Value();
+  if (metric != nullptr) score.metric = metric->Value();
   return score;
 }
 

@@ -166,6 +166,8 @@ struct BackwardBuffers {
   float* masked = nullptr;
   float* d_masked = nullptr;
   uint64_t* offsets = nullptr;
+  int64_t first_step = 0;  // of the block, in the sequence
+  int64_t truncate = 0;    // above 0: at every so many steps of a sequence the gradients of h and c from behind are forgotten
 };
 void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed transposed, const BlockRows& block,
                               const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);

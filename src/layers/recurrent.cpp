@@ -103,6 +103,7 @@ Recurrent::Recurrent(const Config& config)
       dropout_(config.dropout),
       recurrent_dropout_(config.recurrent_dropout),
       number_(config.number),
+      truncate_(config.truncate),
       kernel_(config.kernel),
       recurrent_(config.recurrent),
       bias_(config.bias) {}
@@ -353,7 +354,9 @@ void Recurrent::Backward(const Slice& in, const Slice& out, const Slice& d_out, 
                            .mask = MaskOfState(*out.block, memory, run),
                            .masked = Optional(memory, BlockMaskedH),
                            .d_masked = Optional(memory, GradMaskedH),
-                           .offsets = memory.U64(Offsets)};
+                           .offsets = memory.U64(Offsets),
+                           .first_step = out.block->first_step,
+                           .truncate = truncate_};
   recurrent_block_backward(at, Transposed(memory), rows, shape_, tiles_, *run.pool);
   if (d_in.data != nullptr && masks_inputs(run)) {
     MaskSteps(d_in.data, d_in.data, d_in.stride, memory.F32(InputMask), ActivationStride(shape_.inputs), shape_.inputs, rows,

@@ -22,7 +22,8 @@ class Recurrent final : public Layer {
     int64_t projected = 0;   // Lstm: width of h where it is a projection; 0: none
     double dropout = 0.0;    // of x, and of h before its products: one mask for all steps of a sequence
     double recurrent_dropout = 0.0;
-    uint32_t number = 0;  // of the node, so that two layers do not share masks
+    uint32_t number = 0;   // of the node, so that two layers do not share masks
+    int64_t truncate = 0;  // steps after which gradients of State are forgotten; 0: never
     WeightRule kernel{.start = Initializer::GlorotUniform};
     WeightRule recurrent{.start = Initializer::Orthogonal};
     WeightRule bias;
@@ -58,6 +59,7 @@ class Recurrent final : public Layer {
   bool forget_one_;
   double dropout_, recurrent_dropout_;
   uint32_t number_;
+  int64_t truncate_;
   WeightRule kernel_, recurrent_, bias_;
   RecurrentTiles tiles_;
 };

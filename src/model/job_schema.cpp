@@ -147,6 +147,30 @@ Field<Owner> TextList(std::string key, std::vector<std::string> Owner::*member, 
           }};
 }
 
+// A list of numbers within a range; an empty one is left out when written.
+template <typename Owner>
+Field<Owner> NumberList(std::string key, std::vector<double> Owner::*member, NumberRange range, std::string about) {
+  return {.key = std::move(key),
+          .about = std::move(about),
+          .aliases = {},
+          .set =
+              [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
+                if (value.kind != Kind::List) return Refused(at, "a list of numbers such as [1.0, 2.5]", value);
+                std::vector<double> numbers;
+                for (const JobValue& item : value.list) {
+                  if (item.kind != Kind::Whole && item.kind != Kind::Number) return Refused(at, "numbers in the list", item);
+                  numbers.push_back(item.kind == Kind::Whole ? static_cast<double>(item.whole) : item.number);
+                  if (!range.Holds(numbers.back())) return Refused(at, range.Text(), item);
+                }
+                owner.*member = std::move(numbers);
+                return Status::Ok();
+              },
+          .get = [=](const Owner& owner) -> std::optional<JobValue> {
+            if ((owner.*member).empty()) return std::nullopt;
+            return NumberListValue(owner.*member);
+          }};
+}
+
 bool IsRelative(const std::string& path) {
   return !path.empty() && !path.starts_with("generate:") && std::filesystem::path(path).is_relative();
 }
@@ -192,11 +216,13 @@ constexpr std::array kOptimizers = {
     Choice<OptimizerKind>{"adagrad", OptimizerKind::Adagrad}, Choice<OptimizerKind>{"lazy_adam", OptimizerKind::LazyAdam}};
 constexpr std::array kLosses = {Choice<Loss>{"auto", Loss::Auto},
                                 Choice<Loss>{"sparse_categorical_crossentropy", Loss::SparseCategoricalCrossentropy},
+                                Choice<Loss>{"categorical_crossentropy", Loss::CategoricalCrossentropy},
                                 Choice<Loss>{"binary_crossentropy", Loss::BinaryCrossentropy},
                                 Choice<Loss>{"mean_squared_error", Loss::MeanSquaredError},
                                 Choice<Loss>{"mean_absolute_error", Loss::MeanAbsoluteError},
                                 Choice<Loss>{"huber", Loss::Huber},
                                 Choice<Loss>{"crf", Loss::Crf},
+                                Choice<Loss>{"custom", Loss::Custom},
                                 Choice<Loss>{"mse", Loss::MeanSquaredError},
                                 Choice<Loss>{"mae", Loss::MeanAbsoluteError}};
 constexpr std::array kSchedules = {Choice<LrSchedule>{"constant", LrSchedule::Constant},
@@ -360,6 +386,8 @@ std::vector<Field<DataOptions>> DataFields() {
       Path("targets", &DataOptions::targets, ".npy of y, beside a .npy train file"),
       Path("lengths", &DataOptions::lengths, ".npy of lengths, beside a .npy train file"),
       Path("valid_targets", &DataOptions::valid_targets, ".npy of y, beside a .npy validation file"),
+      Path("weights", &DataOptions::weights, ".npy of a weight a sample, beside a .npy train file"),
+      Path("valid_weights", &DataOptions::valid_weights, ".npy of a weight a sample, beside a .npy validation file"),
       Path("valid_lengths", &DataOptions::valid_lengths, ".npy of lengths, beside a .npy validation file"),
       ValidField(),
       Whole("vocabulary", &DataOptions::vocabulary, kIds, "ids lie below it; 0: the first Embedding's input_dim",
@@ -376,6 +404,7 @@ std::vector<Field<TrainOptions>> TrainFields() {
       OneOf("loss", &T::loss, kLosses, "auto: as the task asks; see docs/training.md"),
       Number("label_smoothing", &T::label_smoothing, kShareBelowOne, "crossentropies: share of a target spread over all"),
       Number("huber_delta", &T::huber_delta, {.min = 0.0, .max = 1e9, .without_min = true}, "huber: where the parabola ends"),
+      NumberList("class_weight", &T::class_weight, {.min = 0.0, .max = 1e9}, "classify: what an item of each class counts"),
       OneOf("optimizer", &T::optimizer, kOptimizers, "adam, adamw, sgd, rmsprop, adagrad or lazy_adam"),
       LearningRateField(),
       Number("beta_1", &T::beta_1, kShareBelowOne, "the adams: decay of the mean"),
@@ -412,6 +441,7 @@ std::vector<Field<TrainOptions>> TrainFields() {
       Number("plateau_min_lr", &T::plateau_min_lr, {.min = 0.0, .max = 1000.0}, "plateau: the rate falls no further"),
       Flag("use_ema", &T::use_ema, "score and save a running average of the weights"),
       Number("ema_momentum", &T::ema_momentum, kShareBelowOne, "share of the average that stays at each update", {"ema_decay"}),
+      Whole("truncate", &T::truncate, {0, 1'000'000'000}, "steps that backpropagation sees; 0: all of them", {"bptt"}),
       Flag("shuffle", &T::shuffle, "a new order each epoch"),
       SeedField(),
       Whole("threads", &T::threads, {0, 256}, "0: all cores"),
@@ -437,6 +467,7 @@ std::vector<Field<EmbeddingOptions>> EmbeddingFields() {
   std::vector<Field<EmbeddingOptions>> fields = {
       Whole("input_dim", &EmbeddingOptions::input_dim, kIds, "number of ids; 0: the data's vocabulary", {"num_embeddings"}),
       Whole("output_dim", &EmbeddingOptions::output_dim, {1, kMostUnits}, "width of a vector", {"embedding_dim"}),
+      Flag("mask_zero", &EmbeddingOptions::mask_zero, "id 0 before or behind a row is padding"),
       OneOf("embeddings_initializer", &EmbeddingOptions::embeddings_initializer, kInitializers,
             "first vectors; see docs/layers.md"),
       Path("weights", &EmbeddingOptions::weights, "a file of first vectors, text or .npy; empty: none"),
@@ -506,6 +537,21 @@ Field<DropoutOptions> RateField() {
 std::vector<Field<DropoutOptions>> DropoutFields() {
   return {RateField(), Flag("spatial", &DropoutOptions::spatial, "one mask for all steps of a sequence")};
 }
+std::vector<Field<Conv1DOptions>> Conv1DFields() {
+  using C = Conv1DOptions;
+  std::vector<Field<C>> fields = {
+      Whole("filters", &C::filters, {1, kMostUnits}, "width of the output", {"out_channels"}),
+      Whole("kernel_size", &C::kernel_size, {1, 1024}, "steps that it looks at: its own and those before"),
+      Whole("dilation_rate", &C::dilation_rate, {1, 65536}, "how far apart they lie", {"dilation"}),
+      OneOf("activation", &C::activation, kActivations, kActivationsAbout),
+      Flag("use_bias", &C::use_bias, "false: sums begin at zero", {"bias"}),
+      OneOf("kernel_initializer", &C::kernel_initializer, kInitializers, kKernelStart),
+      OneOf("bias_initializer", &C::bias_initializer, kInitializers, kBiasStart),
+  };
+  AddPenalties(fields, "kernel", &C::kernel_l1, &C::kernel_l2);
+  AddPenalties(fields, "bias", &C::bias_l1, &C::bias_l2);
+  return fields;
+}
 std::vector<Field<MergeOptions>> MergeFields() {
   return {OneOf("mode", &MergeOptions::mode, kMergeModes, "concatenate, add or multiply")};
 }
@@ -552,9 +598,11 @@ constexpr std::array kForeignNames = {
     ForeignName{kRecurrent, "recurrent_regularizer", "write recurrent_l1 or recurrent_l2: the factors themselves"},
     ForeignName{"LSTM GRU SimpleRNN Dense", "bias_regularizer", "write bias_l1 or bias_l2: the factors themselves"},
     ForeignName{"Embedding", "embeddings_regularizer", "write embeddings_l1 or embeddings_l2: the factors themselves"},
+    ForeignName{"Conv1D", "padding", "leave it out: a convolution here looks back alone, as \"causal\" in Keras"},
+    ForeignName{"Conv1D", "strides", "leave it out: every step has its output"},
+    ForeignName{"Conv1D", "in_channels", "leave it out: the width of the input is known from the layer before"},
     ForeignName{"Dense", "in_features", "leave it out: the width of the input is known from the layer before"},
     ForeignName{"Dense", "input_shape", "leave it out: it is known from the data"},
-    ForeignName{"Embedding", "mask_zero", "leave it out: lengths say where a row ends"},
     ForeignName{"Embedding", "padding_idx", "leave it out: lengths say where a row ends"},
     ForeignName{"Embedding", "input_length", "leave it out: rows may have any length"},
     ForeignName{"train", "betas", "write beta_1 and beta_2"},
@@ -592,12 +640,16 @@ const std::vector<LayerType>& LayerTypes() {
       TypeOf("GRU", {}, GRUOptions{}, GruFields()),
       TypeOf("SimpleRNN", {"RNN"}, SimpleRNNOptions{}, RecurrentFields<SimpleRNNOptions>({})),
       TypeOf("Pooling", {}, PoolingOptions{}, PoolingFields()),
-      TypeOf("Dense", {"Linear"}, DenseOptions{}, DenseFields()),
+      TypeOf("Dense", {"Linear", "TimeDistributed"}, DenseOptions{}, DenseFields()),
       TypeOf("Activation", {}, ActivationOptions{}, ActivationFields()),
       TypeOf("LayerNormalization", {"LayerNorm"}, LayerNormalizationOptions{}, LayerNormalizationFields()),
       TypeOf("Dropout", {}, DropoutOptions{}, DropoutFields()),
       TypeOf("Merge", {}, MergeOptions{}, MergeFields()),
       TypeOf("CRF", {}, CRFOptions{}, {}),
+      TypeOf<CustomOptions>("Custom", {}, {}, {Text("function", &CustomOptions::function, "its name in the program")}),
+      TypeOf("Conv1D", {}, Conv1DOptions{}, Conv1DFields()),
+      TypeOf<MaskingOptions>("Masking", {}, {},
+                             {Number("mask_value", &MaskingOptions::mask_value, {.min = -1e9, .max = 1e9}, "of padding")}),
       TypeOf<MergeOptions>("Concatenate", {}, {.mode = MergeMode::Concatenate}, {}),
       TypeOf<MergeOptions>("Add", {}, {.mode = MergeMode::Add}, {}),
       TypeOf<MergeOptions>("Multiply", {}, {.mode = MergeMode::Multiply}, {}),

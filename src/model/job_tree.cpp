@@ -233,6 +233,12 @@ JobValue TextValue(std::string text) {
   return value;
 }
 
+JobValue NumberListValue(const std::vector<double>& numbers) {
+  JobValue value = OfKind(JobValue::Kind::List);
+  for (const double number : numbers) value.list.push_back(NumberValue(number));
+  return value;
+}
+
 JobValue TextListValue(const std::vector<std::string>& texts) {
   JobValue value = OfKind(JobValue::Kind::List);
   for (const std::string& text : texts) value.list.push_back(TextValue(text));

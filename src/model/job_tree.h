@@ -37,6 +37,7 @@ JobValue FlagValue(bool flag);
 JobValue WholeValue(int64_t whole);
 JobValue NumberValue(double number);
 JobValue TextValue(std::string text);
+JobValue NumberListValue(const std::vector<double>& numbers);
 JobValue TextListValue(const std::vector<std::string>& texts);
 
 // A number as TOML and JSON read it back, to the bit, and never as a whole number: "1.0", "1e-07".

@@ -36,6 +36,8 @@ class RandomJobs {
     job.data.targets = Path();
     job.data.lengths = Path();
     job.data.valid_targets = Path();
+    job.data.weights = Path();
+    job.data.valid_weights = Path();
     job.data.valid_lengths = Path();
     if (Coin()) {
       job.data.valid_share = random_.Unit();
@@ -53,9 +55,10 @@ class RandomJobs {
     job.train = {.batch_size = Int(1, 65536),
                  .epochs = Int(1, 1'000'000'000),
                  .max_steps = Int(0, 1'000'000'000'000),
-                 .loss = static_cast<Loss>(random_.Below(7)),
+                 .loss = static_cast<Loss>(random_.Below(9)),
                  .label_smoothing = random_.Unit(),
                  .huber_delta = Tiny(),
+                 .class_weight = Coin() ? std::vector<double>{} : std::vector<double>{Tiny(), 0.0, Tiny()},
                  .optimizer = static_cast<OptimizerKind>(random_.Below(6)),
                  .learning_rate = Coin() ? std::nullopt : std::optional(Tiny()),
                  .beta_1 = random_.Unit(),
@@ -76,6 +79,7 @@ class RandomJobs {
                  .lr_decay_steps = Int(0, 1'000'000),
                  .use_ema = Coin(),
                  .ema_momentum = random_.Unit(),
+                 .truncate = Int(0, 1000),
                  .shuffle = Coin(),
                  .seed = static_cast<uint64_t>(random_.Word()) << 32 | random_.Word(),
                  .threads = Int(0, 256),
@@ -127,7 +131,7 @@ class RandomJobs {
     return options;
   }
   LayerKind Kind() {
-    switch (random_.Below(11)) {
+    switch (random_.Below(12)) {
       case 0:
         return EmbeddingOptions{.input_dim = Int(0, 2147483647),
                                 .output_dim = Int(1, 65536),
@@ -156,6 +160,14 @@ class RandomJobs {
         return ActivationOptions{.activation = static_cast<Activation>(random_.Below(9))};
       case 7:
         return LayerNormalizationOptions{.epsilon = Tiny()};
+      case 10:
+        return Conv1DOptions{.filters = Int(1, 65536),
+                             .kernel_size = Int(1, 1024),
+                             .dilation_rate = Int(1, 65536),
+                             .activation = static_cast<Activation>(random_.Below(9)),
+                             .use_bias = Coin(),
+                             .kernel_initializer = Start(),
+                             .bias_l2 = Tiny()};
       case 9:
         return CRFOptions{};
       case 8:

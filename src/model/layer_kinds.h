@@ -22,9 +22,9 @@ concept RecurrentOptions = requires(Options options) {
 
 // Types whose layers learn something.
 template <typename Options>
-concept WeightedOptions =
-    RecurrentOptions<Options> || std::is_same_v<Options, EmbeddingOptions> || std::is_same_v<Options, DenseOptions> ||
-    std::is_same_v<Options, LayerNormalizationOptions> || std::is_same_v<Options, CRFOptions>;
+concept WeightedOptions = RecurrentOptions<Options> || std::is_same_v<Options, EmbeddingOptions> ||
+    std::is_same_v<Options, DenseOptions> || std::is_same_v<Options, LayerNormalizationOptions> ||
+    std::is_same_v<Options, CRFOptions> || std::is_same_v<Options, CustomOptions> || std::is_same_v<Options, Conv1DOptions>;
 
 inline bool IsRecurrent(const LayerKind& kind) {
   return std::visit([]<typename Options>(const Options&) { return RecurrentOptions<Options>; }, kind);
@@ -32,7 +32,8 @@ inline bool IsRecurrent(const LayerKind& kind) {
 
 // Its output at a step depends on other steps than that one.
 inline bool KnowsTime(const LayerKind& kind) {
-  return IsRecurrent(kind) || std::holds_alternative<PoolingOptions>(kind) || std::holds_alternative<CRFOptions>(kind);
+  return IsRecurrent(kind) || std::holds_alternative<PoolingOptions>(kind) || std::holds_alternative<CRFOptions>(kind) ||
+         std::holds_alternative<Conv1DOptions>(kind);
 }
 
 }  // namespace plimsoll

@@ -7,6 +7,8 @@
 #include "base/check.h"
 #include "data/batch.h"
 #include "layers/activation.h"
+#include "layers/conv1d.h"
+#include "layers/custom.h"
 #include "layers/dense.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"
@@ -36,7 +38,8 @@ std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_str
                              .input_stride = input_stride,
                              .input_gradient = wants_gradient,
                              .learns = node.trainable,
-                             .number = static_cast<uint32_t>(number)};
+                             .number = static_cast<uint32_t>(number),
+                             .truncate = spec.truncate};
     std::visit(
         [&]<typename Options>(const Options& options) {
           if constexpr (RecurrentOptions<Options>) {
@@ -92,6 +95,23 @@ std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_str
     }
     return std::make_unique<Merge>(std::move(config));
   }
+  if (const auto* convolution = std::get_if<Conv1DOptions>(&node.kind)) {
+    return std::make_unique<Conv1D>(Conv1D::Config{
+        .inputs = node.in_width,
+        .filters = node.width,
+        .taps = convolution->kernel_size,
+        .dilation = convolution->dilation_rate,
+        .activation = convolution->activation,
+        .use_bias = convolution->use_bias,
+        .input_gradient = wants_gradient,
+        .learns = node.trainable,
+        .kernel = {.start = convolution->kernel_initializer, .l1 = convolution->kernel_l1, .l2 = convolution->kernel_l2},
+        .bias = {.start = convolution->bias_initializer, .l1 = convolution->bias_l1, .l2 = convolution->bias_l2}});
+  }
+  if (const auto* custom = std::get_if<CustomOptions>(&node.kind)) {
+    return std::make_unique<Custom>(Custom::Config{
+        .layer = custom->layer.get(), .function = custom->function, .inputs = node.in_width, .learns = node.trainable});
+  }
   if (std::holds_alternative<CRFOptions>(node.kind))
     return std::make_unique<Crf>(Crf::Config{.tags = node.width, .learns = node.trainable});
   const auto& dropout = std::get<DropoutOptions>(node.kind);
@@ -143,6 +163,13 @@ void DeclareHead(const Network& network, bool training, NeedList& needs) {
   }
   needs.Scratch(Losses, "losses", NeedUnit::SliceRow, sizeof(double), StepMoment::Head, StepMoment::Head);
   needs.Scratch(Hits, "hits", NeedUnit::SliceRow, sizeof(double), StepMoment::Head, StepMoment::Head);
+  if (network.spec().weighted || !network.spec().class_weight.empty()) {
+    needs.Scratch(ItemWeights, "weights of items", NeedUnit::SliceRow, kFloat, StepMoment::Head, StepMoment::Head);
+  }
+  if (network.spec().loss == Loss::Custom) {
+    needs.Scratch(LossGradient, "gradient of the loss", NeedUnit::SliceRow, RowBytes(network.spec().output_width),
+                  StepMoment::Head, StepMoment::Head);
+  }
   if (!training) return;
   int buffer = 0;
   for (const int64_t width : network.routes().slice_widths()) {
@@ -160,6 +187,7 @@ void DeclareBatch(const NeedOptions& options, NeedList& needs) {
   needs.Data(Inputs, options.shape.ids ? "ids" : "features", NeedUnit::RowStep, options.shape.width * kFloat);
   needs.Data(Targets, "targets", options.shape.target_per_step ? NeedUnit::RowStep : NeedUnit::Row,
              options.shape.target_width * kFloat);
+  if (options.shape.weighted) needs.Data(SampleWeights, "weights of samples", NeedUnit::Row, kFloat);
   needs.Scratch(RowBuffer, "row buffer", NeedUnit::Whole, kRowBufferBytes, StepMoment::Read, StepMoment::Read);
 }
 

@@ -64,11 +64,11 @@ class Network {
 enum class NetworkOwner : int { Blocks, Head, Slots, Batch, Optimizer, Files, Count };
 
 // Keys of the owners beside the layers.
-enum HeadKey : int { Losses, Hits, FirstOutput };
+enum HeadKey : int { Losses, Hits, LossGradient, ItemWeights, FirstOutput };
 // Blocks and Head: the outputs of their layers by layer number, and behind those the buffers of GradientRoutes.
 constexpr int OutputKey(int layer) { return FirstOutput + layer; }
 constexpr int GradientKey(int layers, int buffer) { return FirstOutput + layers + buffer; }
-enum BatchKey : int { SampleNumbers, Lengths, Inputs, Targets, RowBuffer, EpochNumbers };
+enum BatchKey : int { SampleNumbers, Lengths, Inputs, Targets, RowBuffer, EpochNumbers, SampleWeights };
 enum OptimizerKey : int { PartialSums, FirstMoment };
 // The moments of a layer, 0 and 1, and the running average of its weights, 2.
 inline constexpr int kAverage = 2;

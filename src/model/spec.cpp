@@ -21,6 +21,7 @@
 #include "kernels/crf.h"
 #include "layers/activation_names.h"
 #include "model/layer_kinds.h"
+#include "plimsoll/custom.h"
 
 namespace plimsoll {
 namespace {
@@ -29,8 +30,9 @@ constexpr int64_t kMaxWidth = 65536;
 constexpr int64_t kMaxIds = std::numeric_limits<int32_t>::max();
 
 const char* TypeName(const LayerKind& kind) {
-  constexpr const char* kNames[] = {"Embedding",          "LSTM",    "GRU",   "SimpleRNN", "Pooling", "Dense", "Activation",
-                                    "LayerNormalization", "Dropout", "Merge", "CRF"};  // as the variant lists them
+  constexpr const char* kNames[] = {
+      "Embedding",          "LSTM",    "GRU",   "SimpleRNN", "Pooling", "Dense",  "Activation",
+      "LayerNormalization", "Dropout", "Merge", "CRF",       "Custom",  "Conv1D", "Masking"};  // as the variant lists them
   static_assert(std::variant_size_v<LayerKind> == std::size(kNames));
   return kNames[kind.index()];
 }
@@ -90,6 +92,9 @@ class SpecBuilder {
   Status Add(const DropoutOptions& asked);
   Status Add(const MergeOptions& asked);
   Status Add(const CRFOptions& asked);
+  Status Add(const CustomOptions& asked);
+  Status Add(const Conv1DOptions& asked);
+  Status Add(const MaskingOptions& asked);
   Status CheckHead(int64_t units, Activation activation) const;
   Status CheckRows() const;
   Status CheckLearns() const;
@@ -146,8 +151,14 @@ Result<Spec> SpecBuilder::Build() {
   spec_.input_width = shape_.ids ? 1 : shape_.width;
   spec_.per_step_targets = shape_.target_per_step;
   spec_.loss = LossOf(job_);
+  if (spec_.loss == Loss::CategoricalCrossentropy)
+    spec_.loss = Loss::SparseCategoricalCrossentropy;  // ids since they were read
+  spec_.weighted = shape_.weighted;
+  spec_.class_weight.assign(job_.train.class_weight.begin(), job_.train.class_weight.end());
   spec_.label_smoothing = job_.train.label_smoothing;
   spec_.huber_delta = job_.train.huber_delta;
+  spec_.truncate = job_.train.truncate;
+  spec_.custom_loss = job_.train.custom_loss;
   for (at_ = 0; at_ < layer_count_; ++at_) {
     PLIMSOLL_RETURN_IF_ERROR(CheckInputs());
     in_ = out_ = InputSeen(0);
@@ -184,7 +195,12 @@ Status SpecBuilder::CheckTask() const {
 Status SpecBuilder::CheckLoss() const {
   const TrainOptions& train = job_.train;
   const Loss loss = LossOf(job_);
-  const bool classes = loss == Loss::SparseCategoricalCrossentropy || loss == Loss::Crf;
+  const bool entropy_of_classes = loss == Loss::SparseCategoricalCrossentropy || loss == Loss::CategoricalCrossentropy;
+  const bool classes = entropy_of_classes || loss == Loss::Crf;
+  if (!train.class_weight.empty() && !entropy_of_classes)
+    return Status::Usage("train.class_weight: a setting of the categorical crossentropies alone", "leave it out");
+  if (shape_.weighted && loss == Loss::Crf)
+    return Status::Usage("the samples have weights, but a CRF counts all of them alike", "leave the weights out, or the CRF");
   const bool crf = !job_.layers.empty() && std::holds_alternative<CRFOptions>(job_.layers.back().kind);
   if ((loss == Loss::Crf) != crf)
     return Status::Usage(crf ? "the last layer is a CRF, which is its own loss; wanted train.loss = \"crf\""
@@ -200,7 +216,13 @@ Status SpecBuilder::CheckLoss() const {
                     job_.task == Task::Classify ? "sparse_categorical_crossentropy"
                                                 : "mean_squared_error, mean_absolute_error, huber or binary_crossentropy"),
         "leave train.loss out, or change the task");
-  const bool entropy = loss == Loss::SparseCategoricalCrossentropy || loss == Loss::BinaryCrossentropy;
+  if ((loss == Loss::Custom) != (train.custom_loss != nullptr))
+    return Status::Usage(train.custom_loss != nullptr ? "a loss was brought along, but train.loss is another one"
+                                                      : "train.loss = \"custom\", but this program brings no loss along",
+                         "only the program that a loss was written for can use it: train.loss and train.custom_loss");
+  if (train.custom_metric != nullptr && loss == Loss::Crf)
+    return Status::Usage("a metric was brought along, but a CRF gives no outputs that it could judge", "leave one of them out");
+  const bool entropy = entropy_of_classes || loss == Loss::BinaryCrossentropy;
   if (train.label_smoothing > 0.0 && !entropy)
     return Status::Usage(
         fmt::format("train.label_smoothing = {}: a setting of the crossentropies alone", train.label_smoothing),
@@ -461,6 +483,55 @@ Status SpecBuilder::Add(const MergeOptions& asked) {
   return Status::Ok();
 }
 
+Status SpecBuilder::Add(const Conv1DOptions& asked) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckWidth("filters", asked.filters));
+  if (!in_.per_step)
+    return Refuse(fmt::format("a convolution needs one row a step, but {} gives one row a sample", Called(in_.pooled_by)),
+                  UndoPooling(in_.pooled_by));
+  if (asked.activation == Activation::Softmax)
+    return Refuse("activation \"softmax\" is for the last Dense of a classify task", "use another one on this layer");
+  PLIMSOLL_RETURN_IF_ERROR(CheckWidth("kernel_size times the width of its input", asked.kernel_size * in_.width));
+  PLIMSOLL_RETURN_IF_ERROR(CheckBias(asked.bias_initializer, asked.use_bias));
+  PLIMSOLL_RETURN_IF_ERROR(CheckPenalties({{"kernel_l1", asked.kernel_l1},
+                                           {"kernel_l2", asked.kernel_l2},
+                                           {"bias_l1", asked.bias_l1},
+                                           {"bias_l2", asked.bias_l2}}));
+  if (!asked.use_bias && (asked.bias_l1 > 0.0 || asked.bias_l2 > 0.0))
+    return Refuse("a penalty on the bias of a layer with use_bias = false", "leave one of the two out");
+  Append(names_[at_], asked, asked.filters);
+  return Status::Ok();
+}
+
+// The data were read with it; there is nothing left to do.
+Status SpecBuilder::Add(const MaskingOptions&) {
+  if (at_ == 0) return Status::Ok();
+  return Refuse("a Masking says how the data are read and can only be the first layer", "list it first, or leave it out");
+}
+
+Status SpecBuilder::Add(const CustomOptions& asked) {
+  if (asked.layer == nullptr)
+    return Refuse(fmt::format("this program has no layer \"{}\"", asked.function),
+                  "only the program that a custom layer was written for can run it; see docs/extend.md");
+  const int64_t width = asked.layer->Width(in_.width);
+  PLIMSOLL_RETURN_IF_ERROR(CheckWidth("Width()", width));
+  const std::vector<CustomTensor> tensors = asked.layer->Weights(in_.width);
+  constexpr size_t kMostTensors = 16;
+  if (tensors.size() > kMostTensors)
+    return Refuse(fmt::format("Weights() gives {} tensors, wanted at most {}", tensors.size(), kMostTensors), "join some");
+  for (const CustomTensor& tensor : tensors) {
+    const bool known = (tensor.shape.size() == 1 || tensor.shape.size() == 2) &&
+                       std::all_of(tensor.shape.begin(), tensor.shape.end(), [](int64_t extent) { return extent >= 1; });
+    const auto same =
+        std::count_if(tensors.begin(), tensors.end(), [&](const CustomTensor& other) { return other.name == tensor.name; });
+    if (!known || tensor.name.empty() || same != 1)
+      return Refuse(
+          fmt::format("Weights() gives \"{}\", wanted a name of its own and one or two dimensions above 0", tensor.name),
+          "name each tensor, and give its shape");
+  }
+  Append(names_[at_], asked, width);
+  return Status::Ok();
+}
+
 Status SpecBuilder::Add(const CRFOptions& asked) {
   if (at_ + 1 != layer_count_ || in_.node != outputs_[head_].node)
     return Refuse("a CRF is the last layer and reads the Dense before it", "list it behind the Dense that gives the tags");
@@ -476,6 +547,9 @@ Status SpecBuilder::CheckHead(int64_t units, Activation activation) const {
       return Refuse(
           fmt::format("units = {}, but the targets have {} classes (0 to {})", units, shape_.classes, shape_.classes - 1),
           fmt::format("set units to {} or more, or leave it out", shape_.classes));
+    if (!job_.train.class_weight.empty() && static_cast<int64_t>(job_.train.class_weight.size()) != units)
+      return Refuse(fmt::format("units = {}, but train.class_weight has {} numbers", units, job_.train.class_weight.size()),
+                    "give a number for each class");
     if (activation != Activation::Linear && activation != Activation::Softmax)
       return Refuse(fmt::format("activation \"{}\" on the last Dense of a classify task, wanted linear or softmax",
                                 ActivationName(activation)),
@@ -666,6 +740,11 @@ std::vector<TensorShape> CanonicalTensors(const Node& node) {
   } else if (std::holds_alternative<LayerNormalizationOptions>(node.kind)) {
     add("weight", {node.width});
     add("bias", {node.width});
+  } else if (const auto* convolution = std::get_if<Conv1DOptions>(&node.kind)) {
+    add("weight", {node.width, convolution->kernel_size * node.in_width}, convolution->kernel_l1, convolution->kernel_l2);
+    if (convolution->use_bias) add("bias", {node.width}, convolution->bias_l1, convolution->bias_l2);
+  } else if (const auto* custom = std::get_if<CustomOptions>(&node.kind)) {
+    for (CustomTensor& tensor : custom->layer->Weights(node.in_width)) add(tensor.name.c_str(), std::move(tensor.shape));
   } else if (std::holds_alternative<CRFOptions>(node.kind)) {
     add("transitions", {node.width, node.width});
     add("start", {node.width});

@@ -11,10 +11,13 @@
 //   (without use_bias: no bias)
 //   LayerNormalization  NAME.weight [width], NAME.bias [width]: gamma and beta
 //   Dense      NAME.weight [units, inputs], NAME.bias [units]
+//   Conv1D     NAME.weight [filters, kernel_size inputs], the oldest step first, NAME.bias [filters] with use_bias
+//   Custom     as the program's layer says
 //   CRF        NAME.transitions [tags, tags] from a row's tag to a column's, NAME.start [tags], NAME.end [tags]
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,7 +48,11 @@ struct Spec {
   Loss loss = Loss::SparseCategoricalCrossentropy;  // never Auto
   double label_smoothing = 0.0;
   double huber_delta = 1.0;
-  int64_t output_width = 1;  // classes, or values a target
+  int64_t truncate = 0;                           // steps; 0: gradients are exact
+  std::shared_ptr<const CustomLoss> custom_loss;  // with Loss::Custom
+  bool weighted = false;                          // samples have weights
+  std::vector<float> class_weight;                // what an item of each class counts in training; empty: all alike
+  int64_t output_width = 1;                       // classes, or values a target
   bool class_targets() const { return loss == Loss::SparseCategoricalCrossentropy || loss == Loss::Crf; }
 };
 

@@ -11,6 +11,7 @@
 #include "kernels/losses.h"
 #include "kernels/pointwise.h"
 #include "layers/rows.h"
+#include "plimsoll/custom.h"
 
 namespace plimsoll {
 
@@ -133,8 +134,8 @@ void Step::Head(const Part& all) {
     double *losses = head.F64(Losses), *hits = head.F64(Hits);
     const int64_t item = first_item + begin;
     if (sink_ != nullptr) sink_->Rows(group, item, count, outputs, stride);
-    run_.pool->Run([&](int part) {
-      const Share share = ShareOf(count, part, run_.pool->size());
+    const float* weights = FillWeights(slice, item);
+    const auto loss_of = [&](const Share& share) {
       const int64_t rows = share.end - share.begin;
       float* y = outputs + share.begin * stride;
       const int64_t own = item + share.begin, width = spec.output_width;
@@ -151,10 +152,20 @@ void Step::Head(const Part& all) {
           return mean_absolute_error(y, row_losses, targets, run_.scale, rows, width, stride);
         case Loss::Huber:
           return huber_loss(y, row_losses, targets, static_cast<float>(spec.huber_delta), run_.scale, rows, width, stride);
+        case Loss::Custom:
+          return OwnLoss(y, row_losses, head.F32(LossGradient) + share.begin * stride, targets, rows);
         case Loss::BinaryCrossentropy:
           return binary_cross_entropy(y, row_losses, targets, smoothing, run_.scale, rows, width, stride);
         default:
           return mean_squared_error(y, row_losses, targets, run_.scale, rows, width, stride);
+      }
+    };
+    run_.pool->Run([&](int part) {
+      const Share share = ShareOf(count, part, run_.pool->size());
+      loss_of(share);
+      for (int64_t row = share.begin; row < share.end && weights != nullptr; ++row) {
+        losses[row] *= static_cast<double>(weights[row]);
+        for (int64_t at = 0; at < spec.output_width; ++at) outputs[row * stride + at] *= weights[row];
       }
     });
     for (int64_t row = 0; row < count; ++row) {
@@ -165,6 +176,35 @@ void Step::Head(const Part& all) {
     if (!run_.training) continue;
 
     for (int layer = last; layer >= first; --layer) Backward(layer, slice);
+  }
+}
+
+// What each item of a slice counts; null: all of them 1. Weights of classes count in training alone.
+const float* Step::FillWeights(const Part& slice, int64_t first_item) const {
+  const RowGroup& group = *slice.group;
+  const std::vector<float>& of_class = network_.spec().class_weight;
+  const bool by_class = run_.training && !of_class.empty();
+  if (group.weights == nullptr && !by_class) return nullptr;
+  float* weights = memory_.owner(NetworkOwner::Head).F32(ItemWeights);
+  const BlockRows& rows = slice.block->rows;
+  int step = 0;
+  for (int64_t i = 0; i < slice.count; ++i) {
+    const int64_t place = slice.begin + i;
+    while (place >= rows.first[step + 1]) ++step;
+    weights[i] = group.weights == nullptr ? 1.0f : group.weights[place - rows.first[step]];
+    if (by_class) weights[i] *= of_class[static_cast<size_t>(group.classes[first_item + i])];
+  }
+  return weights;
+}
+
+// The loss that the program brought along, of some rows: y becomes its gradient.
+void Step::OwnLoss(float* y, double* losses, float* gradient, const float* targets, int64_t rows) const {
+  const int64_t width = network_.spec().output_width, stride = ActivationStride(width);
+  for (int64_t row = 0; row < rows; ++row) {
+    float *own = y + row * stride, *d = gradient + row * stride;
+    losses[row] = static_cast<double>(network_.spec().custom_loss->Of(own, targets + row * width, width, d));
+    for (int64_t at = 0; at < width; ++at) own[at] = d[at] * run_.scale;
+    for (int64_t at = width; at < WholeVectors(width); ++at) own[at] = 0.0f;
   }
 }
 

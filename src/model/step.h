@@ -61,6 +61,8 @@ class Step {
     int64_t count;
   };
   void Head(const Part& all);
+  const float* FillWeights(const Part& slice, int64_t first_item) const;
+  void OwnLoss(float* y, double* losses, float* gradient, const float* targets, int64_t rows) const;
   void SumSequenceLosses(const RowGroup& group);
   void Backward(int layer, const Part& part);
 

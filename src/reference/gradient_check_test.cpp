@@ -160,6 +160,10 @@ INSTANTIATE_TEST_SUITE_P(
                      kFeaturesToValueSeries,
                      {DenseOf(5, Activation::Linear), ActivationOptions{.activation = Activation::Elu}, LstmOf(4),
                       ActivationOptions{.activation = Activation::LeakyRelu}, Head()}},
+        GradientCase{"Convolution",
+                     kFeaturesToValueSeries,
+                     {Conv1DOptions{.filters = 4, .kernel_size = 3, .dilation_rate = 2, .activation = Activation::Tanh},
+                      LstmOf(4), Conv1DOptions{.filters = 5, .kernel_size = 2, .use_bias = false}, Head()}},
         GradientCase{"LayerNormalization",
                      kFeaturesToValueSeries,
                      {LayerNormalizationOptions{}, LstmOf(4), LayerNormalizationOptions{.epsilon = 0.1}, Head()}},
@@ -180,6 +184,11 @@ INSTANTIATE_TEST_SUITE_P(
                       GRUOptions{.units = 3, .kernel_l2 = 0.05, .recurrent_l1 = 0.01, .bias_l2 = 0.07},
                       SimpleRNNOptions{.units = 3, .kernel_l1 = 0.02, .kernel_l2 = 0.01, .bias_l2 = 0.03},
                       DenseOptions{.kernel_l1 = 0.01, .kernel_l2 = 0.02, .bias_l1 = 0.03, .bias_l2 = 0.04}}},
+        GradientCase{"ClassWeights",
+                     kIdsToClasses,
+                     {kEmbedding, LstmOf(4), Head()},
+                     false,
+                     {.class_weight = {0.5, 2.0, 1.0, 0.0, 3.0, 1.0, 0.25}}},
         GradientCase{"CrossentropySmoothed", kIdsToClasses, {kEmbedding, LstmOf(4), Head()}, false, {.label_smoothing = 0.2}}),
     [](const auto& described) { return described.param.name; });
 

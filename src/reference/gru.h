@@ -9,6 +9,7 @@
 //   Biases: [3H], or empty: none. b_hh only with the reset after the product; where both feed a gate it gets their sum.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -69,7 +70,7 @@ template <typename T>
 void GruBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_weight_hh, std::vector<T>& d_bias_ih,
                  std::vector<T>& d_bias_hh, const Rows<T>& d_out, const Rows<T>& in, const Rows<T>& out, const GruTape<T>& tape,
                  const std::vector<T>& weight_ih, const std::vector<T>& weight_hh, bool reset_after,
-                 const CellFunctions& by = {}, const std::vector<T>& h_scale = {}) {
+                 const CellFunctions& by = {}, const std::vector<T>& h_scale = {}, int64_t truncate = 0) {
   const int64_t D = in.width, H = out.width;
   const std::vector<T> zeros(static_cast<size_t>(H));
   std::vector<T> d_h_next(static_cast<size_t>(H));  // what step t + 1 says about h_t
@@ -77,6 +78,9 @@ void GruBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_w
   std::vector<T> d_input(static_cast<size_t>(3 * H));  // of the sums that x feeds
   std::vector<T> d_state(static_cast<size_t>(3 * H));  // of the sums that h feeds, or r h
   for (int64_t t = in.count - 1; t >= 0; --t) {
+    if (truncate > 0 && (t + 1) % truncate == 0) {
+      std::fill(d_h_next.begin(), d_h_next.end(), T(0));
+    }
     const T* x = in.row(t);
     const T* h_before = t == 0 ? zeros.data() : out.row(t - 1);
     const T *z = tape.gates.row(t), *r = z + H, *n = r + H, *inner = tape.inner.row(t), *fed = tape.fed.row(t);

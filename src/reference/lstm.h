@@ -9,6 +9,7 @@
 //   in: [T, D], out: [T, R], W_ih: [4H, D], W_hh: [4H, R], b: [4H], W_hr: [R, H]; b and W_hr may be empty: none.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -67,7 +68,7 @@ void LstmBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_
                   const Rows<T>& d_out, const Rows<T>& in, const Rows<T>& out, const LstmTape<T>& tape,
                   const std::vector<T>& weight_ih, const std::vector<T>& weight_hh, const CellFunctions& by = {},
                   const std::vector<T>& weight_hr = {}, std::vector<T>* d_weight_hr = nullptr,
-                  const std::vector<T>& h_scale = {}) {
+                  const std::vector<T>& h_scale = {}, int64_t truncate = 0) {
   const int64_t D = in.width, R = out.width, H = tape.cells.width;
   const std::vector<T> zeros(static_cast<size_t>(H));
   std::vector<T> d_h_next(static_cast<size_t>(R));  // what step t + 1 says about h_t and c_t
@@ -75,6 +76,10 @@ void LstmBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_
   std::vector<T> d_a(static_cast<size_t>(4 * H));
   std::vector<T> d_shown(static_cast<size_t>(H));
   for (int64_t t = in.count - 1; t >= 0; --t) {
+    if (truncate > 0 && (t + 1) % truncate == 0) {
+      std::fill(d_h_next.begin(), d_h_next.end(), T(0));
+      std::fill(d_c_next.begin(), d_c_next.end(), T(0));
+    }
     const T* x = in.row(t);
     const T* h_before = t == 0 ? zeros.data() : out.row(t - 1);
     const T* c_before = t == 0 ? zeros.data() : tape.cells.row(t - 1);

@@ -111,7 +111,7 @@ std::vector<ReferenceSample<To>> Converted(const std::vector<ReferenceSample<Fro
   std::vector<ReferenceSample<To>> converted;
   for (const ReferenceSample<From>& sample : batch)
     converted.push_back({sample.number, sample.steps, sample.ids, Converted<To>(sample.features), sample.classes,
-                         Converted<To>(sample.values)});
+                         Converted<To>(sample.values), static_cast<To>(sample.weight)});
   return converted;
 }
 

@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "model/layer_kinds.h"
+#include "plimsoll/custom.h"
+#include "reference/conv1d.h"
 #include "reference/crf.h"
 #include "reference/dense.h"
 #include "reference/dropout.h"
@@ -142,6 +144,21 @@ class SamplePass {
   const std::vector<T>& Weight(size_t node, size_t which) const {
     return Has(node, which) ? weights_[first_tensors_[node] + which].values : none_;
   }
+  std::vector<const T*> CustomWeights(size_t node) const {
+    std::vector<const T*> weights;
+    for (size_t i = 0; Has(node, i); ++i) weights.push_back(Weight(node, i).data());
+    return weights;
+  }
+  static CustomForward<T> CustomRows(const Rows<T>& in, Rows<T>& out, const std::vector<const T*>& weights) {
+    return {.rows = in.count,
+            .inputs = in.width,
+            .width = out.width,
+            .x = in.values.data(),
+            .x_stride = in.width,
+            .y = out.values.data(),
+            .y_stride = out.width,
+            .weights = weights};
+  }
   CrfScores<T> ScoresOf(size_t node) const { return {Weight(node, 0), Weight(node, 1), Weight(node, 2)}; }
   DropoutPlace PlaceOf(size_t node, bool spatial) const {
     return {.seed = dropout_.seed,
@@ -217,6 +234,12 @@ void SamplePass<T>::Forward() {
       DenseForward(out, in, Weight(n, 0), Weight(n, 1), dense->activation);
     } else if (const auto* merge = std::get_if<MergeOptions>(&node.kind)) {
       MergeForward(out, InputsOf(node), merge->mode);
+    } else if (const auto* convolution = std::get_if<Conv1DOptions>(&node.kind)) {
+      Conv1DForward(out, in, Weight(n, 0), Weight(n, 1), {convolution->kernel_size, convolution->dilation_rate},
+                    convolution->activation);
+    } else if (const auto* custom = std::get_if<CustomOptions>(&node.kind)) {
+      const std::vector<const T*> weights = CustomWeights(n);
+      custom->layer->Forward(CustomRows(in, out, weights));
     } else if (std::holds_alternative<CRFOptions>(node.kind)) {
       out = CrfAlphas(in, ScoresOf(n), /*normal=*/true);
     } else {
@@ -234,11 +257,15 @@ T SamplePass<T>::LossSum() {
     const size_t last = spec_.nodes.size() - 1;
     return CrfLoss(InputOf(spec_.nodes[last]), ScoresOf(last), sample_.classes);
   }
-  T sum = 0;
+  T total = 0;
   for (int64_t r = 0; r < out.count; ++r) {
+    T sum = 0, weight = sample_.weight;
     const auto smoothing = static_cast<T>(spec_.label_smoothing), delta = static_cast<T>(spec_.huber_delta);
     if (spec_.class_targets()) {
-      sum += CrossEntropy(d_last_.row(r), out.row(r), sample_.classes[static_cast<size_t>(r)], out.width, smoothing);
+      const auto own = static_cast<size_t>(sample_.classes[static_cast<size_t>(r)]);
+      if (!spec_.class_weight.empty()) weight *= static_cast<T>(spec_.class_weight[own]);
+      total += weight * CrossEntropy(d_last_.row(r), out.row(r), sample_.classes[static_cast<size_t>(r)], out.width, smoothing);
+      for (int64_t u = 0; u < out.width; ++u) d_last_.row(r)[u] *= weight;
       continue;
     }
     const T* targets = sample_.values.data() + r * out.width;
@@ -246,13 +273,17 @@ T SamplePass<T>::LossSum() {
       sum += MeanAbsoluteError(d_last_.row(r), out.row(r), targets, out.width);
     } else if (spec_.loss == Loss::Huber) {
       sum += Huber(d_last_.row(r), out.row(r), targets, out.width, delta);
+    } else if (spec_.loss == Loss::Custom) {
+      sum += spec_.custom_loss->Of(out.row(r), targets, out.width, d_last_.row(r));
     } else if (spec_.loss == Loss::BinaryCrossentropy) {
       sum += BinaryCrossEntropy(d_last_.row(r), out.row(r), targets, out.width, smoothing);
     } else {
       sum += MeanSquaredError(d_last_.row(r), out.row(r), targets, out.width);
     }
+    total += weight * sum;
+    for (int64_t u = 0; u < out.width; ++u) d_last_.row(r)[u] *= weight;
   }
-  return sum;
+  return total;
 }
 
 template <typename T>
@@ -280,13 +311,13 @@ void SamplePass<T>::Backward(Tensors<T>& gradients) {
     } else if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
       const auto [bias, projection] = LstmTensors(*lstm);
       LstmBackward(d_in, gradient(0), gradient(1), gradient(bias), d_out, in, out, lstm_tapes_[n], Weight(n, 0), Weight(n, 1),
-                   FunctionsOf(*lstm), Weight(n, projection), &gradient(projection), h_scale);
+                   FunctionsOf(*lstm), Weight(n, projection), &gradient(projection), h_scale, spec_.truncate);
     } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
       GruBackward(d_in, gradient(0), gradient(1), gradient(2), gradient(3), d_out, in, out, gru_tapes_[n], Weight(n, 0),
-                  Weight(n, 1), gru->reset_after, FunctionsOf(*gru), h_scale);
+                  Weight(n, 1), gru->reset_after, FunctionsOf(*gru), h_scale, spec_.truncate);
     } else if (const auto* rnn = std::get_if<SimpleRNNOptions>(&node.kind)) {
       RnnBackward(d_in, gradient(0), gradient(1), gradient(2), d_out, in, out, Weight(n, 0), Weight(n, 1), rnn->activation,
-                  h_scale);
+                  h_scale, spec_.truncate);
     } else if (const auto* activation = std::get_if<ActivationOptions>(&node.kind)) {
       for (size_t i = 0; i < out.values.size(); ++i) {
         d_in.values[i] += d_out.values[i] * ActivationSlope(out.values[i], activation->activation);
@@ -303,6 +334,21 @@ void SamplePass<T>::Backward(Tensors<T>& gradients) {
         d_ins.push_back(input == kModelInput ? nullptr : &d_outputs[static_cast<size_t>(input)]);
       }
       MergeBackward(d_ins, d_out, InputsOf(node), merge->mode);
+    } else if (const auto* convolution = std::get_if<Conv1DOptions>(&node.kind)) {
+      Conv1DBackward(d_in, gradient(0), gradient(1), d_out, in, out, Weight(n, 0),
+                     {convolution->kernel_size, convolution->dilation_rate}, convolution->activation);
+    } else if (const auto* custom = std::get_if<CustomOptions>(&node.kind)) {
+      const std::vector<const T*> weights = CustomWeights(n);
+      std::vector<T*> d_weights;
+      for (size_t i = 0; Has(n, i); ++i) d_weights.push_back(gradient(i).data());
+      Rows<T> given = out, own(in.count, in.width);
+      custom->layer->Backward(CustomBackward<T>{.forward = CustomRows(in, given, weights),
+                                                .d_y = d_out.values.data(),
+                                                .d_y_stride = d_out.width,
+                                                .d_x = own.values.data(),
+                                                .d_x_stride = own.width,
+                                                .d_weights = d_weights});
+      for (size_t i = 0; i < own.values.size(); ++i) d_in.values[i] += own.values[i];
     } else if (std::holds_alternative<CRFOptions>(node.kind)) {
       CrfBackward(d_in, gradient(0), gradient(1), gradient(2), in, ScoresOf(n), sample_.classes);
     } else {

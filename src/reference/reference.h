@@ -29,6 +29,7 @@ struct ReferenceSample {
   std::vector<T> features;       // [steps, input_width], else
   std::vector<int32_t> classes;  // [items], for cross-entropy; items: 1, or steps with per-step targets
   std::vector<T> values;         // [items, output_width], for mean squared error
+  T weight = 1;                  // what its items count
 };
 
 struct ReferenceDropout {

@@ -274,5 +274,24 @@ TEST(ReferenceStep, FloatAgreesWithDouble) {
   }
 }
 
+// As long as the sequence: exact. Shorter: only what is on the far side of a border is missing.
+TEST(ReferenceTruncate, ForgetsWhatFollowsABorderAndNothingElse) {
+  constexpr SampleShape kSteps = {.width = 3, .target_per_step = true, .target_width = 2};
+  for (const LayerKind& cell : {LstmOf(4), GruOf(4, true), GruOf(4, false), RnnOf(4)}) {
+    const auto gradients = [&](int64_t truncate, const std::vector<int64_t>& lengths) {
+      const Spec spec = SpecOf({cell, Head()}, kSteps, {.truncate = truncate});
+      return ReferenceStep(spec, RandomWeights(spec, 3), RandomBatch(spec, lengths, 3), {}).gradients;
+    };
+    const auto exact = gradients(0, {6}), whole = gradients(6, {6}), cut = gradients(3, {6});
+    const auto three = gradients(0, {3}), three_cut = gradients(3, {3});
+    for (size_t i = 0; i < exact.size(); ++i) {
+      EXPECT_EQ(whole[i].values, exact[i].values);
+      EXPECT_EQ(three_cut[i].values, three[i].values);
+    }
+    EXPECT_NE(cut[0].values, exact[0].values) << "the control";
+    EXPECT_EQ(cut.back().values, exact.back().values) << "the Dense has no State";
+  }
+}
+
 }  // namespace
 }  // namespace plimsoll

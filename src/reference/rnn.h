@@ -4,6 +4,7 @@
 //   Letters: T steps, D inputs, H units.  in: [T, D], out: [T, H], W_ih: [H, D], W_hh: [H, H], b: [H], or empty: none.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -30,11 +31,14 @@ void RnnForward(Rows<T>& out, const Rows<T>& in, const std::vector<T>& weight_ih
 template <typename T>
 void RnnBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_weight_hh, std::vector<T>& d_bias,
                  const Rows<T>& d_out, const Rows<T>& in, const Rows<T>& out, const std::vector<T>& weight_ih,
-                 const std::vector<T>& weight_hh, Activation activation = Activation::Tanh,
-                 const std::vector<T>& h_scale = {}) {
+                 const std::vector<T>& weight_hh, Activation activation = Activation::Tanh, const std::vector<T>& h_scale = {},
+                 int64_t truncate = 0) {
   const int64_t D = in.width, H = out.width;
   std::vector<T> d_h_next(static_cast<size_t>(H));  // what step t + 1 says about h_t
   for (int64_t t = in.count - 1; t >= 0; --t) {
+    if (truncate > 0 && (t + 1) % truncate == 0) {
+      std::fill(d_h_next.begin(), d_h_next.end(), T(0));
+    }
     std::vector<T> d_h_before(static_cast<size_t>(H));
     for (int64_t j = 0; j < H; ++j) {
       const T d_sum = (d_out.row(t)[j] + d_h_next[j]) * ActivationSlope(out.row(t)[j], activation);

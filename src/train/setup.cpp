@@ -35,13 +35,15 @@ void MakeAbsolute(std::string& path) {
 
 // Fills in what the spec has decided, so that the job says it: a trained model is read back with other data.
 void Resolve(Job& job, const Spec& spec) {
-  for (std::string* path : {&job.data.train, &job.data.targets, &job.data.lengths, &job.data.valid_file,
-                            &job.data.valid_targets, &job.data.valid_lengths, &job.init_from, &job.memory.spill}) {
+  for (std::string* path :
+       {&job.data.train, &job.data.targets, &job.data.lengths, &job.data.valid_file, &job.data.valid_targets,
+        &job.data.valid_lengths, &job.data.weights, &job.data.valid_weights, &job.init_from, &job.memory.spill}) {
     MakeAbsolute(*path);
   }
   if (spec.id_input) job.data.vocabulary = spec.vocabulary;
   size_t node = 0;
   for (LayerOptions& layer : job.layers) {
+    if (std::holds_alternative<MaskingOptions>(layer.kind)) continue;  // how the data are read, and no node
     PLIMSOLL_CHECK(node < spec.nodes.size() && spec.nodes[node].kind.index() == layer.kind.index(),
                    "the spec has every layer of the job, in order");
     layer.kind = spec.nodes[node].kind;
@@ -52,11 +54,24 @@ void Resolve(Job& job, const Spec& spec) {
   }
 }
 
+// The value of padding, where the job's layers name one.
+std::optional<float> PaddingOf(const Job& job) {
+  for (const LayerOptions& layer : job.layers) {
+    if (const auto* masking = std::get_if<MaskingOptions>(&layer.kind)) return static_cast<float>(masking->mask_value);
+    if (const auto* embedding = std::get_if<EmbeddingOptions>(&layer.kind); embedding != nullptr && embedding->mask_zero)
+      return 0.0f;
+  }
+  return std::nullopt;
+}
+
 Result<std::unique_ptr<Samples>> OpenValidation(const Job& job, const SampleShape& train) {
   Result<std::unique_ptr<Samples>> opened = OpenSamples({.source = job.data.valid_file,
                                                          .targets = job.data.valid_targets,
                                                          .lengths = job.data.valid_lengths,
+                                                         .weights = job.data.valid_weights,
                                                          .task = job.task,
+                                                         .padding = PaddingOf(job),
+                                                         .one_hot = job.train.loss == Loss::CategoricalCrossentropy,
                                                          .targets_within_one = job.train.loss == Loss::BinaryCrossentropy,
                                                          .seed = job.train.seed + 1});
   if (!opened.ok()) return opened.status();
@@ -130,7 +145,10 @@ Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options
   Result<std::unique_ptr<Samples>> samples = OpenSamples({.source = job.data.train,
                                                           .targets = job.data.targets,
                                                           .lengths = job.data.lengths,
+                                                          .weights = job.data.weights,
                                                           .task = job.task,
+                                                          .padding = PaddingOf(job),
+                                                          .one_hot = job.train.loss == Loss::CategoricalCrossentropy,
                                                           .targets_within_one = job.train.loss == Loss::BinaryCrossentropy,
                                                           .seed = job.train.seed});
   if (!samples.ok()) return samples.status();
@@ -224,6 +242,7 @@ BatchBuffers Engine::batch_buffers() const {
           .lengths = batch.I32(Lengths),
           .inputs = batch.Bytes(Inputs),
           .targets = batch.Bytes(Targets),
+          .weights = batch.Has(SampleWeights) ? batch.F32(SampleWeights) : nullptr,
           .row = batch.Bytes(RowBuffer)};
 }
 

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "model/weights.h"
 #include "plimsoll/trainer.h"
+#include "reference/gradient_check.h"
 #include "reference/reference.h"
 #include "train/setup.h"
 #include "train/verify.h"
@@ -82,15 +83,20 @@ Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, StepResult& re
 }
 
 template <typename T>
-Result<ReferenceResult<T>> RunReference(Setup& setup, const std::vector<int64_t>& numbers,
-                                        const std::vector<std::vector<float>>& weights) {
-  const Spec& spec = setup.network->spec();
+struct ReferenceInput {
   std::vector<ReferenceTensor<T>> tensors;
+  std::vector<ReferenceSample<T>> batch;
+};
+
+template <typename T>
+Result<ReferenceInput<T>> ReadReferenceInput(Setup& setup, const std::vector<int64_t>& numbers,
+                                             const std::vector<std::vector<float>>& weights) {
+  const Spec& spec = setup.network->spec();
+  ReferenceInput<T> input;
   const std::vector<WeightPlace> places = WeightPlaces(*setup.network);
   for (size_t i = 0; i < places.size(); ++i) {
-    tensors.push_back({places[i].name, places[i].shape(), std::vector<T>(weights[i].begin(), weights[i].end())});
+    input.tensors.push_back({places[i].name, places[i].shape(), std::vector<T>(weights[i].begin(), weights[i].end())});
   }
-  std::vector<ReferenceSample<T>> batch;
   for (const int64_t number : numbers) {
     ReferenceSample<T> sample;
     sample.number = number;
@@ -113,10 +119,57 @@ Result<ReferenceResult<T>> RunReference(Setup& setup, const std::vector<int64_t>
       PLIMSOLL_RETURN_IF_ERROR(setup.samples->ReadTargets(number, 0, static_cast<int64_t>(items), values.data()));
       sample.values.assign(values.begin(), values.begin() + static_cast<int64_t>(items) * spec.output_width);
     }
-    batch.push_back(std::move(sample));
+    if (spec.weighted) {
+      float weight = 1.0f;
+      PLIMSOLL_RETURN_IF_ERROR(setup.samples->ReadWeight(number, &weight));
+      sample.weight = static_cast<T>(weight);
+    }
+    input.batch.push_back(std::move(sample));
   }
-  return ReferenceStep<T>(spec, tensors, batch,
-                          {.on = true, .seed = SeedFor(setup.job.train.seed, RandomUse::Dropout), .update = 1});
+  return input;
+}
+
+ReferenceDropout DropoutOf(const Setup& setup) {
+  return {.on = true, .seed = SeedFor(setup.job.train.seed, RandomUse::Dropout), .update = 1};
+}
+
+template <typename T>
+Result<ReferenceResult<T>> RunReference(Setup& setup, const std::vector<int64_t>& numbers,
+                                        const std::vector<std::vector<float>>& weights) {
+  Result<ReferenceInput<T>> input = ReadReferenceInput<T>(setup, numbers, weights);
+  if (!input.ok()) return input.status();
+  return ReferenceStep<T>(setup.network->spec(), input->tensors, input->batch, DropoutOf(setup));
+}
+
+bool HasCustomParts(const Spec& spec) {
+  return spec.loss == Loss::Custom || std::any_of(spec.nodes.begin(), spec.nodes.end(), [](const Node& node) {
+           return std::holds_alternative<CustomOptions>(node.kind);
+         });
+}
+
+// The reference runs what a program brought along as the engine does, so it cannot judge its gradient: central differences do,
+// at some elements of every tensor, over a few samples.
+Status JudgeCustomParts(Setup& setup, std::vector<int64_t> numbers, const std::vector<std::vector<float>>& weights,
+                        VerifyReport& report) {
+  constexpr size_t kSamples = 4;
+  if (numbers.size() > kSamples) numbers.resize(kSamples);
+  Result<ReferenceInput<double>> input = ReadReferenceInput<double>(setup, numbers, weights);
+  if (!input.ok()) return input.status();
+  const Spec& spec = setup.network->spec();
+  const ReferenceDropout dropout = DropoutOf(setup);
+  const GradientCheckOptions options{.elements_per_tensor = 16};
+  const auto claimed = ReferenceStep(spec, input->tensors, input->batch, dropout).gradients;
+  for (const TensorGradientCheck& check :
+       CheckGradients(spec, input->tensors, input->batch, dropout, claimed, options).tensors) {
+    const double size = std::max(check.claimed_norm, check.numeric_norm);
+    report.tensors.push_back({.tensor = "differences of " + check.tensor,
+                              .elements = check.checked,
+                              .max_abs = check.difference_norm,
+                              .relative = size > 0.0 ? check.difference_norm / size : 0.0,
+                              .allowed = options.tolerance,
+                              .ok = check.verdict != GradientVerdict::Failed});
+  }
+  return Status::Ok();
 }
 
 // Norm of (got - wanted) over the norm of wanted.
@@ -226,6 +279,7 @@ Result<VerifyReport> Verify(const Job& job) {
     judge("gradient of " + exact.value().gradients[i].name, planned.gradients[i], exact.value().gradients[i].values,
           rounded.value().gradients[i].values);
   }
+  if (HasCustomParts(setup.network->spec())) PLIMSOLL_RETURN_IF_ERROR(JudgeCustomParts(setup, numbers, weights, report));
   report.ok = report.same_bits && std::all_of(report.tensors.begin(), report.tensors.end(), [](const auto& t) { return t.ok; });
   return report;
 }

@@ -275,6 +275,34 @@ TEST(Verify, ChainsOfTagsAgreeWithDouble) {
                  "ragged");
 }
 
+TEST(Verify, TruncatedGradientsAgreeWithDouble) {
+  for (const int64_t truncate : {1, 7, 16, 33, 1000}) {
+    Job job = MakeJob(Task::Regress, "generate:sine?steps=70&samples=33&min_steps=2",
+                      {LSTMOptions{.units = 13, .proj_size = 7, .recurrent_dropout = 0.2}, GRUOptions{.units = 9},
+                       GRUOptions{.units = 6, .reset_after = false}, SimpleRNNOptions{.units = 8}, DenseOptions{}},
+                      33);
+    job.train.truncate = truncate;
+    ExpectVerified(job, fmt::format("after {} steps", truncate));
+  }
+}
+
+// Blocks have 16 steps: a convolution looks back within a block, into the one before, and over several.
+TEST(Verify, ConvolutionsAgreeWithDouble) {
+  for (const auto& [taps, dilation] : {std::pair{1, 1}, {2, 1}, {3, 1}, {3, 5}, {2, 16}, {2, 17}, {4, 9}, {3, 20}}) {
+    for (const bool first : {true, false}) {
+      const Conv1DOptions convolution{
+          .filters = 11, .kernel_size = taps, .dilation_rate = dilation, .activation = Activation::Tanh, .use_bias = !first};
+      std::vector<LayerKind> layers = {convolution, Units(9), convolution, DenseOptions{}};
+      if (!first) layers.insert(layers.begin(), DenseOptions{.units = 5});
+      ExpectVerified(MakeJob(Task::Regress, "generate:sine?steps=70&samples=33&min_steps=1", layers, 33),
+                     fmt::format("{} taps {} apart, first {}", taps, dilation, first));
+      layers.insert(layers.end() - 1, PoolingOptions{.mode = PoolingMode::Max});
+      ExpectVerified(MakeJob(Task::Regress, "generate:adding?steps=70&samples=33&min_steps=2", layers, 33),
+                     fmt::format("pooled, {} taps {} apart, first {}", taps, dilation, first));
+    }
+  }
+}
+
 TEST(Verify, EveryLossAgreesWithDouble) {
   for (const Loss loss : {Loss::MeanSquaredError, Loss::MeanAbsoluteError, Loss::Huber}) {
     Job job = MakeJob(Task::Regress, "generate:sine?steps=30&samples=70&min_steps=2", {Units(13), DenseOptions{}}, 70);
@@ -285,6 +313,7 @@ TEST(Verify, EveryLossAgreesWithDouble) {
   Job smoothed = MakeJob(Task::Classify, "generate:parity?steps=30&samples=70&min_steps=2",
                          {EmbeddingOptions{.output_dim = 5}, Units(13), DenseOptions{}}, 70);
   smoothed.train.label_smoothing = 0.1;
+  smoothed.train.class_weight = {0.5, 3.0};
   ExpectVerified(smoothed, "label smoothing");
 }
 

@@ -96,6 +96,16 @@ class Package(unittest.TestCase):
         self.assertGreater(self.number("perplexity before", text), 15)
         self.assertLess(self.number("perplexity after", text), 2)
 
+    def test_tagger(self):
+        text = self.example("tagger")
+        self.assertLess(self.number("accuracy before", text), 0.5)
+        self.assertGreater(self.number("accuracy after", text), 0.95)
+
+    def test_custom_layer(self):
+        text = self.example("custom_layer")
+        self.assertIn("verify ok", text)
+        self.assertLess(self.number("worst error after", text), self.number("worst error before", text))
+
     def test_forecaster(self):
         text = self.example("forecaster")
         self.assertLess(self.number("error after", text), self.number("error of the guess", text) / 2)

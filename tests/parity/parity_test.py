@@ -92,6 +92,9 @@ TORCH_CASES = [
     Case("projected", [EMBEDDING, {**LSTM, "proj_size": 5}, HEAD], vocabulary=23),
     Case("projected_two_layers_per_step", [{**LSTM, "proj_size": 11}, {"type": "LSTM", "units": 50, "proj_size": 35}, HEAD],
          features=5, per_step=True),
+    Case("truncated", [EMBEDDING, LSTM, LSTM, HEAD], vocabulary=23, per_step=True, train={**Case.adam(), "truncate": 7}),
+    Case("truncated_at_a_block", [GRU, {**LSTM, "proj_size": 5}, HEAD], features=5, train={**Case.adam(), "truncate": 16}),
+    Case("truncated_to_one_step", [RNN, GRU, HEAD], features=5, train={**Case.adam(), "truncate": 1}),
     Case("projected_without_bias", [{**LSTM, "proj_size": 16, "use_bias": False}, HEAD], features=5),
     Case("projected_mean_seventy_rows", [EMBEDDING, {**LSTM, "proj_size": 1}, pooling("mean"), HEAD], vocabulary=23, samples=150,
          batch_size=70),
@@ -101,6 +104,12 @@ KERAS_CASES = [
     Case("gru_before", [EMBEDDING, {**GRU, "reset_after": False}, HEAD], vocabulary=23),
     Case("gru_before_two_layers_per_step", [{**GRU, "reset_after": False}, {"type": "GRU", "units": 40, "reset_after": False}, HEAD],
          features=5, per_step=True),
+    Case("weights_of_samples", [LSTM, dense(9, "tanh"), VALUE], task="regress", features=5, per_step=True, weighted=True),
+    Case("weights_of_samples_and_classes", [EMBEDDING, LSTM, HEAD], vocabulary=23, weighted=True,
+         train={**Case.adam(), "class_weight": [0.5, 2.0, 0.0, 1.0, 3.0, 1.0, 0.25]}),
+    Case("convolutions", [EMBEDDING, {"type": "Conv1D", "filters": 9, "kernel_size": 3, "activation": "relu"}, LSTM,
+                          {"type": "Conv1D", "filters": 13, "kernel_size": 2, "dilation_rate": 17, "use_bias": False}, HEAD],
+         vocabulary=23, per_step=True),
     Case("gru_before_without_bias", [{**GRU, "reset_after": False, "use_bias": False}, HEAD], features=5),
 ]
 
@@ -453,9 +462,9 @@ class Controls(unittest.TestCase):
 
     def test_mean_over_padding(self):
         class OverPadding(peers.TorchPeer):
-            def forward_backward(self, x, y, lengths):
+            def forward_backward(self, x, y, lengths, weights):
                 share = float(lengths.sum() / (len(lengths) * x.shape[1]))
-                loss, outputs, gradients = super().forward_backward(x, y, lengths)
+                loss, outputs, gradients = super().forward_backward(x, y, lengths, weights)
                 return loss * share, outputs, {name: value * share for name, value in gradients.items()}
         self.assert_reported(self.reported("value_per_step", peer=OverPadding), "loss", "grad.lstm.weight_ih")
 

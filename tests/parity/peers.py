@@ -46,6 +46,7 @@ class Case:
     lengths: list = field(default_factory=list)  # empty: drawn
     train: dict = field(default_factory=lambda: Case.adam())
     updates: int = 10
+    weighted: bool = False       # samples have weights
 
     @staticmethod
     def adam():
@@ -74,6 +75,8 @@ class Layer:
     cells: int = 0               # LSTM: width of c; units is the projection's where there is one
     projected: bool = False      # LSTM
     go_backwards: bool = False
+    taps: int = 0                # Conv1D: steps that it looks at
+    dilation: int = 1            # and how far apart they lie
 
     def biases(self):
         """Of a recurrent layer."""
@@ -92,6 +95,9 @@ class Layer:
                     **({f"{self.name}.weight_hr": (self.units, self.cells)} if self.projected else {})}
         if self.type == "Dense":
             return {f"{self.name}.weight": (self.units, self.inputs), f"{self.name}.bias": (self.units,)}
+        if self.type == "Conv1D":
+            return {f"{self.name}.weight": (self.units, self.taps * self.inputs),
+                    **({f"{self.name}.bias": (self.units,)} if self.use_bias else {})}
         if self.type == "LayerNormalization":
             return {f"{self.name}.weight": (self.units,), f"{self.name}.bias": (self.units,)}
         return {}
@@ -110,14 +116,15 @@ def resolve(case):
         width = sum(widths[read] for read in reads) if kind == "Concatenate" else widths[reads[0]]
         needed = case.per_step or any(later["type"] in (*GATES, "Pooling") for later in case.layers[number + 1:])
         cells, projected = options.get("units", 0), bool(options.get("proj_size"))
-        units = options.get("output_dim") or options.get("proj_size") or options.get("units") or width
+        units = options.get("output_dim") or options.get("filters") or options.get("proj_size") or options.get("units") or width
         activation = options.get("activation", "tanh" if kind in GATES else "linear")
         layers.append(Layer(name, kind, width, units, activation, options.get("mode", "last"),
                             options.get("return_sequences", needed), options.get("use_bias", True),
                             options.get("reset_after", True), options.get("recurrent_activation", "sigmoid"),
                             options.get("trainable", True),
                             {key: value for key, value in options.items() if key.endswith(("_l1", "_l2"))}, reads,
-                            cells, projected, options.get("go_backwards", False)))
+                            cells, projected, options.get("go_backwards", False), options.get("kernel_size", 0),
+                            options.get("dilation_rate", 1)))
         widths[name], before = units, name
     return layers
 
@@ -170,7 +177,10 @@ def make_data(case):
             y.flat[::3] = np.round(y.flat[::3])
     if case.per_step:
         y[~valid] = 0
-    return {"x": x, "y": y, "lengths": lengths.astype(np.int64)}
+    data = {"x": x, "y": y, "lengths": lengths.astype(np.int64)}
+    if case.weighted:
+        data["weights"] = random.uniform(0, 2, case.samples).astype(np.float32)
+    return data
 
 
 def batches(case, data, updates):
@@ -178,7 +188,8 @@ def batches(case, data, updates):
     first = 0
     for _ in range(updates):
         rows = slice(first, min(first + case.batch_size, case.samples))
-        yield data["x"][rows], data["y"][rows], data["lengths"][rows]
+        weights = data["weights"][rows] if case.weighted else np.ones(rows.stop - rows.start, np.float32)
+        yield data["x"][rows], data["y"][rows], data["lengths"][rows], weights
         first = 0 if rows.stop == case.samples else rows.stop
 
 
@@ -186,8 +197,8 @@ def run(model, case, weights, data, updates):
     """Trains a peer for some updates and returns what the module's comment lists."""
     model.load(weights)
     losses, result = [], {}
-    for number, (x, y, lengths) in enumerate(batches(case, data, updates)):
-        loss, outputs, gradients = model.forward_backward(x, y, lengths)
+    for number, (x, y, lengths, counts) in enumerate(batches(case, data, updates)):
+        loss, outputs, gradients = model.forward_backward(x, y, lengths, counts)
         losses.append(float(loss))
         if number == 0:
             result["outputs"] = outputs
@@ -231,6 +242,10 @@ class KerasPeer:
                 made = keras.layers.Activation(layer.activation)
             elif layer.type in MERGES:
                 made = getattr(keras.layers, layer.type)()
+            elif layer.type == "Conv1D":
+                made = keras.layers.Conv1D(layer.units, layer.taps, padding="causal", dilation_rate=layer.dilation,
+                                           activation=layer.activation, use_bias=layer.use_bias)
+                made.build((None, None, layer.inputs))
             else:
                 continue
             made.trainable = layer.trainable
@@ -248,6 +263,10 @@ class KerasPeer:
             elif layer.type == "Dense":
                 self.variables.append((built.kernel, [f"{name}.weight"], True))
                 self.variables.append((built.bias, [f"{name}.bias"], False))
+            elif layer.type == "Conv1D":
+                self.variables.append((built.kernel, [f"{name}.weight"], True))
+                if layer.use_bias:
+                    self.variables.append((built.bias, [f"{name}.bias"], False))
             elif layer.type == "LayerNormalization":
                 self.variables.append((built.gamma, [f"{name}.weight"], False))
                 self.variables.append((built.beta, [f"{name}.bias"], False))
@@ -258,7 +277,7 @@ class KerasPeer:
         assert weights.keys() == named, (sorted(weights), sorted(named))
         for variable, names, transposed in self.variables:
             value = weights[names[0]] if len(names) == 1 else np.stack([weights[name] for name in names])
-            variable.assign(value.T if transposed else value)
+            variable.assign((value.T if transposed else value).reshape(variable.shape))
         self.optimizer = keras_optimizer(self.keras.optimizers, self.case)
         self.optimizer.build(self.trained)
 
@@ -303,35 +322,39 @@ class KerasPeer:
             found[layer.name] = values
         return self.tf.boolean_mask(values, mask) if per_step else values
 
-    def traced(self, x, y, lengths):
+    def traced(self, x, y, lengths, weights):
         tf, losses = self.tf, self.keras.losses
         with tf.GradientTape() as tape:
             outputs = self.outputs(x, lengths)
             smoothing = self.case.train.get("label_smoothing", 0.0)
             if self.case.task == "classify" and smoothing:
                 one_hot = tf.one_hot(y, self.case.classes)
-                loss = losses.CategoricalCrossentropy(from_logits=True, label_smoothing=smoothing)(one_hot, outputs)
+                loss = losses.CategoricalCrossentropy(from_logits=True, label_smoothing=smoothing)(one_hot, outputs, weights)
             elif self.case.task == "classify":
-                loss = losses.SparseCategoricalCrossentropy(from_logits=True)(y, outputs)
+                loss = losses.SparseCategoricalCrossentropy(from_logits=True)(y, outputs, weights)
             else:
                 kind = {"mean_squared_error": losses.MeanSquaredError, "mean_absolute_error": losses.MeanAbsoluteError,
                         "huber": lambda: losses.Huber(delta=self.case.train["huber_delta"]),
                         "binary_crossentropy": lambda: losses.BinaryCrossentropy(from_logits=True, label_smoothing=smoothing)}
-                loss = kind[self.case.train.get("loss", "mean_squared_error")]()(y[:, None], outputs)
+                loss = kind[self.case.train.get("loss", "mean_squared_error")]()(y[:, None], outputs, weights)
             for made in self.built.values():
                 for penalty in made.losses:
                     loss += penalty
         found = tape.gradient(loss, [variable.value for variable in self.trained])
         return loss, outputs, [tf.convert_to_tensor(value) for value in found]  # the Embedding's comes as rows
 
-    def forward_backward(self, x, y, lengths):
+    def forward_backward(self, x, y, lengths, weights):
         tf = self.tf
         if self.case.per_step:
             y = y[np.arange(y.shape[1]) < lengths[:, None]]
+            weights = np.repeat(weights, lengths)
+        if "class_weight" in self.case.train:
+            weights = weights * np.array(self.case.train["class_weight"], np.float32)[y]
         if self.compiled is None:  # one trace for batches of any size
             self.compiled = tf.function(self.traced, input_signature=[
-                tf.TensorSpec([None, *x.shape[1:]], x.dtype), tf.TensorSpec([None], y.dtype), tf.TensorSpec([None], tf.int64)])
-        loss, outputs, self.gradients = self.compiled(x, y, lengths)
+                tf.TensorSpec([None, *x.shape[1:]], x.dtype), tf.TensorSpec([None], y.dtype), tf.TensorSpec([None], tf.int64),
+                tf.TensorSpec([None], tf.float32)])
+        loss, outputs, self.gradients = self.compiled(x, y, lengths, weights)
         return loss.numpy(), outputs.numpy(), self.named(
             [entry for entry in self.variables if entry[0].trainable], [value.numpy() for value in self.gradients])
 
@@ -358,7 +381,7 @@ def keras_optimizer(optimizers, case):
     kinds = {"adam": optimizers.Adam, "adamw": optimizers.AdamW, "sgd": optimizers.SGD, "rmsprop": optimizers.RMSprop,
              "adagrad": optimizers.Adagrad}
     names = {"clip_norm": "global_clipnorm", "clip_value": "clipvalue", "clip_tensor_norm": "clipnorm"}
-    settings = {key: value for key, value in case.train.items() if key not in ("loss", "label_smoothing", "huber_delta")}
+    settings = {key: value for key, value in case.train.items() if key not in ("loss", "label_smoothing", "huber_delta", "class_weight")}
     kind = kinds[settings.pop("optimizer")]
     if "lr_schedule" in settings:
         rate = settings.pop("learning_rate")
@@ -422,6 +445,19 @@ class TorchPeer:
         first, second, third = np.split(value, 3)
         return np.concatenate([second, first, third])
 
+    def recurrent(self, module, values, lengths):
+        """All steps of a recurrent layer. Truncated: chunk by chunk, the State of one detached and carried into the next."""
+        torch, steps, state = self.torch, values.shape[1], None
+        if "truncate" not in self.case.train:
+            packed = torch.nn.utils.rnn.pack_padded_sequence(values, lengths, batch_first=True, enforce_sorted=False)
+            return torch.nn.utils.rnn.pad_packed_sequence(module(packed)[0], batch_first=True, total_length=steps)[0]
+        chunks = []
+        for chunk in values.split(self.case.train["truncate"], dim=1):  # steps behind a row's end are not looked at
+            chunk, state = module(chunk, state)
+            state = tuple(part.detach() for part in state) if isinstance(state, tuple) else state.detach()
+            chunks.append(chunk)
+        return torch.cat(chunks, dim=1)
+
     def outputs(self, x, lengths):
         torch = self.torch
         rows = torch.arange(len(lengths))
@@ -439,9 +475,7 @@ class TorchPeer:
             elif layer.type == "Embedding":
                 values = self.modules[layer.name](values.long())
             elif layer.type in GATES:
-                packed = torch.nn.utils.rnn.pack_padded_sequence(values, lengths, batch_first=True, enforce_sorted=False)
-                packed, _ = self.modules[layer.name](packed)
-                values, _ = torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
+                values = self.recurrent(self.modules[layer.name], values, lengths)
                 if not layer.return_sequences:
                     values, per_step = values[rows, lengths - 1], False
             elif layer.type == "Pooling":
@@ -457,8 +491,9 @@ class TorchPeer:
             found[layer.name] = values
         return values[mask] if per_step else values
 
-    def forward_backward(self, x, y, lengths):
+    def forward_backward(self, x, y, lengths, weights):
         torch = self.torch
+        assert np.all(weights == 1), "PyTorch's losses are compared without weights"
         if self.case.per_step:
             y = np.concatenate([row[:length] for row, length in zip(y, lengths)])
         self.optimizer.zero_grad()
@@ -479,4 +514,6 @@ class TorchPeer:
 
 
 def canonical(value, transposed):
-    return np.ascontiguousarray(value.T if transposed else value)
+    if transposed:
+        value = value.reshape(-1, value.shape[-1]).T  # a convolution's kernel is (steps, inputs, filters)
+    return np.ascontiguousarray(value)

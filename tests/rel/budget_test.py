@@ -41,6 +41,9 @@ def random_job(rng, spill=None):
             lines += ["trainable = false"]
             learned_table = False
     backwards = rng.random() < 0.2
+    if rng.random() < 0.2:
+        lines += ["[[model.layers]]", 'type = "Conv1D"', f"filters = {rng.choice([3, 16, 40])}", f"kernel_size = {rng.choice([1, 3, 5])}",
+                  f"dilation_rate = {rng.choice([1, 2, 16])}"]
     for number in range(rng.choice([1, 1, 2, 3])):
         cell = rng.choice(["LSTM", "LSTM", "GRU", "GRU", "SimpleRNN"])
         units = rng.choice([1, 8, 17, 64, 100])
