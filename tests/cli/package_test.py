@@ -71,7 +71,7 @@ class Package(unittest.TestCase):
 
     def test_without_the_prefix_the_package_is_not_found(self):
         nowhere = {"CMAKE_PREFIX_PATH": "", "Plimsoll_DIR": "", "PKG_CONFIG_PATH": ""}
-        _, said = run("cmake", "-S", EXAMPLES, "-B", self.folder / "lost", code=None, env=nowhere)
+        _, said = run("cmake", "-G", "Ninja", "-S", EXAMPLES, "-B", self.folder / "lost", code=None, env=nowhere)
         self.assertIn('"Plimsoll"', said)
         run("pkg-config", "plimsoll", code=None, env=nowhere)
         # A version that is not there is refused, too.
@@ -79,7 +79,7 @@ class Package(unittest.TestCase):
         other.mkdir()
         (other / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.25)\nproject(Other LANGUAGES NONE)\nfind_package(Plimsoll 99 REQUIRED)\n")
-        _, said = run("cmake", "-S", other, "-B", other / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", code=None)
+        _, said = run("cmake", "-G", "Ninja", "-S", other, "-B", other / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", code=None)
         self.assertIn("version", said)
 
     def test_classifier(self):
