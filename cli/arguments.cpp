@@ -224,6 +224,12 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
     app.add_option("--data", arguments.data_file, "other data than the run's own")->type_name("FILE")->take_last();
     app.add_option("--targets", arguments.targets, ".npy of y, beside a .npy data file")->type_name("FILE")->take_last();
     app.add_option("--lengths", arguments.lengths, ".npy of lengths, beside a .npy data file")->type_name("FILE")->take_last();
+    app.add_option("--target-lengths", arguments.target_lengths, "the same of the labels of loss ctc")
+        ->type_name("FILE")
+        ->take_last();
+    app.add_option("--initial-state", arguments.initial_state, ".npy of what State begins with, beside a .npy data file")
+        ->type_name("FILE")
+        ->take_last();
     app.add_option("--memory", arguments.memory, "instead of the budget of the run")->type_name("SIZE")->take_last();
     app.add_option("--threads", arguments.threads, "0: as the run had")->type_name("N")->take_last();
   }

@@ -28,6 +28,8 @@ struct Arguments {
   std::string data_file;
   std::string targets;
   std::string lengths;
+  std::string target_lengths;
+  std::string initial_state;
   std::string memory;
   int64_t threads = 0;
   double wait_seconds = 120.0;  // resize

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 using plimsoll::ColorMode;
 using plimsoll::ProgressFormat;
@@ -53,17 +54,37 @@ int TerminalColumns() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-std::string ScoreText(const plimsoll::Score& score) {
-  const double size = std::abs(score.loss);
+namespace {
+
+std::string LossText(double loss, double accuracy) {
+  const double size = std::abs(loss);
   const bool plain = size == 0.0 || (size >= 1e-3 && size < 1e4);
-  std::string text = plain ? fmt::format("loss {:.4f}", score.loss) : fmt::format("loss {:.3e}", score.loss);
-  if (score.accuracy >= 0.0) text += fmt::format(" · accuracy {:.3f}", score.accuracy);
+  std::string text = plain ? fmt::format("loss {:.4f}", loss) : fmt::format("loss {:.3e}", loss);
+  if (accuracy >= 0.0) text += fmt::format(" · accuracy {:.3f}", accuracy);
   return text;
 }
 
-Json ScoreJson(const plimsoll::Score& score) {
+}  // namespace
+
+std::string ScoreText(const plimsoll::Score& score, const std::vector<std::string>& outputs) {
+  std::string text = LossText(score.loss, score.accuracy);
+  if (score.label_error_rate >= 0.0) text += fmt::format(" · label error rate {:.3f}", score.label_error_rate);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    text +=
+        fmt::format("{}{} {}", i == 0 ? " (" : ", ", outputs[i], LossText(score.outputs[i].loss, score.outputs[i].accuracy));
+  }
+  return outputs.empty() ? text : text + ")";
+}
+
+Json ScoreJson(const plimsoll::Score& score, const std::vector<std::string>& outputs) {
   Json json = {{"loss", score.loss}};
   if (score.accuracy >= 0.0) json["accuracy"] = score.accuracy;
+  if (score.label_error_rate >= 0.0) json["label_error_rate"] = score.label_error_rate;
   json["items"] = score.items;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Json own = {{"loss", score.outputs[i].loss}};
+    if (score.outputs[i].accuracy >= 0.0) own["accuracy"] = score.outputs[i].accuracy;
+    json["outputs"][outputs[i]] = std::move(own);
+  }
   return json;
 }

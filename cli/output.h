@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "arguments.h"
 
@@ -26,5 +27,6 @@ std::unique_ptr<plimsoll::Observer> ProgressFor(const Arguments& arguments);
 
 int TerminalColumns();  // of stdout; 80 where it is no terminal
 
-std::string ScoreText(const plimsoll::Score& score);  // "loss 0.3121 · accuracy 0.871"
-Json ScoreJson(const plimsoll::Score& score);
+// "loss 0.3121 · accuracy 0.871"; `outputs` are the names of several: then "loss 0.5 (tags loss 0.3121, mood loss 0.19)".
+std::string ScoreText(const plimsoll::Score& score, const std::vector<std::string>& outputs = {});
+Json ScoreJson(const plimsoll::Score& score, const std::vector<std::string>& outputs = {});

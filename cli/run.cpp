@@ -44,7 +44,8 @@ class EpochPeaks final : public plimsoll::Observer {
 };
 
 std::string Report(const plimsoll::RunResult& result, const EpochPeaks& peaks, const std::string& out) {
-  std::string text = fmt::format("before  {}\nafter   {}\n", ScoreText(result.first), ScoreText(result.last));
+  std::string text =
+      fmt::format("before  {}\nafter   {}\n", ScoreText(result.first, result.outputs), ScoreText(result.last, result.outputs));
   text += fmt::format("time    {:.1f} s, {} updates in {} epochs\n", result.seconds, result.updates, result.epochs);
   text += fmt::format("memory  planned {} · measured {} · budget {}\n", PrettyBytes(result.plan.peak_bytes),
                       PrettyBytes(result.peak_bytes), PrettyBytes(result.plan.budget_bytes));
@@ -60,8 +61,8 @@ std::string Report(const plimsoll::RunResult& result, const EpochPeaks& peaks, c
 }
 
 Json ReportJson(const plimsoll::RunResult& result, const EpochPeaks& peaks, const std::string& out) {
-  Json json = {{"first", ScoreJson(result.first)},
-               {"last", ScoreJson(result.last)},
+  Json json = {{"first", ScoreJson(result.first, result.outputs)},
+               {"last", ScoreJson(result.last, result.outputs)},
                {"updates", result.updates},
                {"epochs", result.epochs},
                {"seconds", result.seconds},

@@ -3,7 +3,11 @@
 //   run's flat memory is to be kept; the library itself makes no copy of what it passes.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace plimsoll {
@@ -23,11 +27,21 @@ struct StepReport {
   int64_t budget_bytes = 0;
 };
 
+// Of one of several outputs.
+struct OutputScore {
+  double loss = 0.0;       // its own, before loss_weight
+  double accuracy = -1.0;  // of classes; else negative
+};
+inline constexpr size_t kMostOutputs = 8;
+
 struct Score {
   double loss = 0.0;
-  double accuracy = -1.0;  // classify only; else negative
-  int64_t items = 0;       // targets that were counted
-  double metric = 0.0;     // of train.custom_metric; 0 without one
+  double accuracy = -1.0;                              // classify only, and not with loss ctc; else negative
+  int64_t items = 0;                                   // targets that were counted
+  double metric = 0.0;                                 // of train.custom_metric; 0 without one
+  std::array<OutputScore, kMostOutputs> outputs = {};  // of a job with [[outputs]]: each of them, in that order
+  // Loss ctc, scored data: edit distance of what the outputs spell to the targets, a label; else negative.
+  double label_error_rate = -1.0;
 };
 
 struct EpochReport {
@@ -38,7 +52,8 @@ struct EpochReport {
   Score train;
   bool has_valid = false;
   Score valid;
-  int64_t peak_bytes = 0;  // VmHWM
+  int64_t peak_bytes = 0;                     // VmHWM
+  std::span<const std::string> outputs = {};  // names of several outputs, as the scores list them; there while it is told
 };
 
 class Observer {

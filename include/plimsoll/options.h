@@ -21,7 +21,7 @@ class CustomMetric;
 
 enum class Task { Classify, Regress };
 enum class Activation { Linear, Relu, Tanh, Sigmoid, Softmax, HardSigmoid, Softsign, Elu, LeakyRelu };
-enum class PoolingMode { Last, Mean, Max };
+enum class PoolingMode { Last, Mean, Max, State };  // State: of the recurrent layer that it reads, h and then c
 enum class MergeMode { Concatenate, Add, Multiply };
 // First values of weights, as Keras draws them.
 enum class Initializer {
@@ -51,8 +51,12 @@ struct DataOptions {
   std::string valid_lengths;
   std::string weights;  // .npy of a weight a sample, beside a .npy train file; a .npz may hold `weights`
   std::string valid_weights;
-  double valid_share = 0.0;  // share of `train` kept for validation, chosen by a stable hash of the sample number
-  int64_t vocabulary = 0;    // ids lie in [0, vocabulary); 0: the first Embedding's input_dim
+  std::string initial_state;  // .npy of what State begins with, beside a .npy train file; a .npz may hold `initial_state`
+  std::string valid_initial_state;
+  double valid_share = 0.0;          // share of `train` kept for validation, chosen by a stable hash of the sample number
+  int64_t vocabulary = 0;            // ids lie in [0, vocabulary); 0: the first Embedding's input_dim
+  std::string target_lengths;        // loss ctc: .npy of labels a target, beside a .npy train file; a .npz may hold it
+  std::string valid_target_lengths;  // the same beside a .npy validation file
   bool operator==(const DataOptions&) const = default;
 };
 
@@ -86,6 +90,12 @@ struct LSTMOptions {
   double dropout = 0.0;            // share of inputs set to zero while training, the same for all steps of a sequence
   double recurrent_dropout = 0.0;  // the same of h before its products
   bool go_backwards = false;       // each sequence from its end; only of the first layer that knows time
+  bool return_state = false;       // NAME_state can be read beside it: the State at the end of a sequence, h and then c
+  std::string initial_state = {};  // "data": State begins with each sample's initial_state; empty: with zeros
+  bool stateful = false;           // State goes on from batch to batch, row by row
+  // Normalises W x, U h and c on its way to h, each over its row (Ba et al. 2016); epsilon is added to the variances.
+  bool layer_normalization = false;
+  double epsilon = 1e-3;
   bool operator==(const LSTMOptions&) const = default;
 };
 struct GRUOptions {
@@ -107,6 +117,9 @@ struct GRUOptions {
   double dropout = 0.0;
   double recurrent_dropout = 0.0;
   bool go_backwards = false;
+  bool return_state = false;
+  std::string initial_state = {};
+  bool stateful = false;
   bool operator==(const GRUOptions&) const = default;
 };
 struct SimpleRNNOptions {
@@ -126,6 +139,9 @@ struct SimpleRNNOptions {
   double dropout = 0.0;
   double recurrent_dropout = 0.0;
   bool go_backwards = false;
+  bool return_state = false;
+  std::string initial_state = {};
+  bool stateful = false;
   bool operator==(const SimpleRNNOptions&) const = default;
 };
 struct PoolingOptions {
@@ -141,6 +157,7 @@ struct DenseOptions {
   double kernel_l2 = 0.0;
   double bias_l1 = 0.0;
   double bias_l2 = 0.0;
+  std::string tied_to = {};  // the Embedding whose table is the kernel: one tensor with one gradient; empty: its own kernel
   bool operator==(const DenseOptions&) const = default;
 };
 struct ActivationOptions {
@@ -185,6 +202,11 @@ struct MaskingOptions {
 struct CRFOptions {
   bool operator==(const CRFOptions&) const = default;
 };
+// What the loss ctc is inside a model, behind the last Dense. The spec puts it there; it is not a layer to list.
+struct CTCOptions {
+  int64_t longest = 0;  // labels of the longest target
+  bool operator==(const CTCOptions&) const = default;
+};
 // A layer that the program brings along. A job file knows it by its name alone, and only that program can run it.
 struct CustomOptions {
   std::string function;
@@ -194,7 +216,7 @@ struct CustomOptions {
 
 using LayerKind = std::variant<EmbeddingOptions, LSTMOptions, GRUOptions, SimpleRNNOptions, PoolingOptions, DenseOptions,
                                ActivationOptions, LayerNormalizationOptions, DropoutOptions, MergeOptions, CRFOptions,
-                               CustomOptions, Conv1DOptions, MaskingOptions>;
+                               CustomOptions, Conv1DOptions, MaskingOptions, CTCOptions>;
 inline constexpr const char* kInputName = "input";  // the data, among a layer's inputs
 struct LayerOptions {
   std::string name;  // empty: the type in lower case with a counter (lstm, lstm_1)
@@ -213,7 +235,8 @@ enum class Loss {
   MeanAbsoluteError,
   Huber,
   Crf,
-  Custom
+  Custom,
+  Ctc
 };
 enum class OptimizerKind { Adam, AdamW, Sgd, RmsProp, Adagrad, LazyAdam };
 enum class LrSchedule { Constant, Linear, Cosine, Polynomial, InverseSqrt, Step, Exponential, OneCycle, Plateau };
@@ -238,7 +261,7 @@ struct TrainOptions {
   double rho = 0.9;                                    // rmsprop
   double initial_accumulator_value = 0.1;              // adagrad
   double clip_norm = 0.0;                              // global norm of the whole batch's gradient; 0: off
-  double clip_value = 0.0;                             // each element of the gradient; 0: off. One of the two, not both
+  double clip_value = 0.0;                             // each element of the gradient; 0: off. One of the three clips
   LrSchedule lr_schedule = LrSchedule::Constant;
   int64_t warmup_steps = 0;    // updates in which the learning rate rises from 0
   double lr_end_factor = 0.0;  // linear, cosine, polynomial: the last rate, as a share of learning_rate
@@ -266,13 +289,23 @@ struct MemoryOptions {
   bool operator==(const MemoryOptions&) const = default;
 };
 
+// One of several outputs: a Dense with targets and a loss of its own. The loss of the job is the sum of loss_weight times loss.
+struct OutputOptions {
+  std::string layer;         // its name
+  std::string targets = {};  // the array of the .npz that holds its targets; empty: "y_LAYER"
+  Loss loss = Loss::Auto;    // auto: as in TrainOptions, whole numbers being classes
+  double loss_weight = 1.0;
+  bool operator==(const OutputOptions&) const = default;
+};
+
 struct Job {
   Task task = Task::Classify;
   DataOptions data;
   std::vector<LayerOptions> layers;
   TrainOptions train;
   MemoryOptions memory;
-  std::string init_from;  // a model folder whose weights are the start; empty: fresh weights
+  std::string init_from;                    // a model folder whose weights are the start; empty: fresh weights
+  std::vector<OutputOptions> outputs = {};  // empty: the last layer alone, with the data's y and train.loss
   bool operator==(const Job&) const = default;
 };
 

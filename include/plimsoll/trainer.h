@@ -28,6 +28,7 @@ struct RunResult {
   double seconds = 0.0;
   int64_t peak_bytes = 0;  // VmHWM of the process
   std::string model_folder;
+  std::vector<std::string> outputs;  // names of several outputs, in the order of the scores' `outputs`
 };
 Result<RunResult> Train(const Job& job, const RunOptions& options);
 
@@ -56,6 +57,8 @@ struct EvaluateRequest {
   std::string data_file;  // empty: the data of the model's job, validation part where there is one
   std::string targets;    // beside a .npy data file
   std::string lengths;
+  std::string target_lengths;
+  std::string initial_state;
   std::string memory;   // empty: the job's own
   int64_t threads = 0;  // 0: the job's own
   // What the model's job names and this program brings along.
@@ -68,6 +71,7 @@ struct EvaluateResult {
   int64_t samples = 0;
   Plan plan;
   int64_t peak_bytes = 0;
+  std::vector<std::string> outputs;  // as in RunResult
 };
 Result<EvaluateResult> Evaluate(const EvaluateRequest& request);
 

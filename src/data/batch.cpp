@@ -33,8 +33,14 @@ Status DealRow(const RowGroup& group, int64_t row, int64_t bytes, bool reversed,
 
 }  // namespace
 
-void Batch::Start(const int64_t* numbers, int64_t count) {
+void Batch::Start(const int64_t* numbers, int64_t count, int64_t step) {
   count_ = count;
+  const bool goes_on = step > 1 && (step == step_ || step == step_ + 1);  // the same once more, or the next
+  step_ = step;
+  if (buffers_.carried != nullptr && !goes_on) {
+    const int64_t table = buffers_.carried_rows * buffers_.carried_width;
+    std::fill_n(buffers_.carried + (step - 1) % 2 * table, table, 0.0f);
+  }
   row_steps_ = 0;
   std::copy(numbers, numbers + count, buffers_.samples);
   std::sort(buffers_.samples, buffers_.samples + count, [this](int64_t a, int64_t b) {
@@ -45,7 +51,6 @@ void Batch::Start(const int64_t* numbers, int64_t count) {
     buffers_.lengths[i] = static_cast<int32_t>(samples_->length(buffers_.samples[i]));
     row_steps_ += buffers_.lengths[i];
   }
-  items_ = samples_->shape().target_per_step ? row_steps_ : count;
 }
 
 Result<RowGroup> Batch::Read(int64_t group) {
@@ -58,15 +63,29 @@ Result<RowGroup> Batch::Read(int64_t group) {
   rows.steps = rows.lengths[0];
   rows.ids = shape.ids ? static_cast<const int32_t*>(buffers_.inputs) : nullptr;
   rows.features = shape.ids ? nullptr : static_cast<const float*>(buffers_.inputs);
-  rows.classes = shape.target_classes ? static_cast<const int32_t*>(buffers_.targets) : nullptr;
-  rows.values = shape.target_classes ? nullptr : static_cast<const float*>(buffers_.targets);
+  rows.target_lengths = shape.longest_target > 0 ? buffers_.target_lengths : nullptr;
+  rows.longest_target = shape.longest_target;
   PLIMSOLL_RETURN_IF_ERROR(ReadInputs(rows));
-  PLIMSOLL_RETURN_IF_ERROR(ReadTargets(rows));
-  if (!shape.weighted) return rows;
-  for (int64_t row = 0; row < rows.rows; ++row) {
+  for (size_t output = 0; output < shape.outputs(); ++output) {
+    const bool classes = shape.Target(output).are_classes;
+    const void* buffer = buffers_.targets[output];
+    rows.targets[output] = {.classes = classes ? static_cast<const int32_t*>(buffer) : nullptr,
+                            .values = classes ? nullptr : static_cast<const float*>(buffer)};
+    PLIMSOLL_RETURN_IF_ERROR(ReadTargets(output, rows));
+  }
+  for (int64_t row = 0; row < rows.rows && shape.weighted; ++row) {
     PLIMSOLL_RETURN_IF_ERROR(samples_->ReadWeight(rows.samples[row], buffers_.weights + row));
   }
-  rows.weights = buffers_.weights;
+  if (shape.weighted) rows.weights = buffers_.weights;
+  for (int64_t row = 0; row < rows.rows && shape.state_width > 0; ++row) {
+    PLIMSOLL_RETURN_IF_ERROR(samples_->ReadState(rows.samples[row], buffers_.start + row * shape.state_width));
+  }
+  if (shape.state_width > 0) rows.start = buffers_.start;
+  if (buffers_.carried == nullptr) return rows;
+  // What a batch begins with stays until all of its groups have run, and run again: the tables change roles.
+  const int64_t table = buffers_.carried_rows * buffers_.carried_width, own = first * buffers_.carried_width;
+  rows.start = buffers_.carried + (step_ - 1) % 2 * table + own;
+  rows.end = buffers_.carried + step_ % 2 * table + own;
   return rows;
 }
 
@@ -80,18 +99,22 @@ Status Batch::ReadInputs(const RowGroup& group) {
   return Status::Ok();
 }
 
-Status Batch::ReadTargets(const RowGroup& group) {
-  const SampleShape& shape = samples_->shape();
-  const int64_t bytes = shape.target_width * 4;
+Status Batch::ReadTargets(size_t output, const RowGroup& group) {
+  const TargetShape target = samples_->shape().Target(output);
+  char* buffer = static_cast<char*>(buffers_.targets[output]);
+  const int64_t bytes = target.width * 4;
   for (int64_t row = 0; row < group.rows; ++row) {
-    if (shape.target_per_step) {
-      PLIMSOLL_RETURN_IF_ERROR(DealRow(group, row, bytes, /*reversed=*/false, buffers_.row, buffers_.targets,
-                                       [&](int64_t first, int64_t steps, void* out) {
-                                         return samples_->ReadTargets(group.samples[row], first, steps, out);
-                                       }));
-    } else {
+    if (const int64_t longest = samples_->shape().longest_target; longest > 0) {
+      const int64_t labels = samples_->target_length(group.samples[row]);
+      buffers_.target_lengths[row] = static_cast<int32_t>(labels);
+      PLIMSOLL_RETURN_IF_ERROR(samples_->ReadTargets(group.samples[row], 0, labels, buffer + row * longest * bytes));
+    } else if (target.per_step) {
       PLIMSOLL_RETURN_IF_ERROR(
-          samples_->ReadTargets(group.samples[row], 0, 1, static_cast<char*>(buffers_.targets) + row * bytes));
+          DealRow(group, row, bytes, /*reversed=*/false, buffers_.row, buffer, [&](int64_t first, int64_t steps, void* out) {
+            return samples_->ReadTargetsOf(output, group.samples[row], first, steps, out);
+          }));
+    } else {
+      PLIMSOLL_RETURN_IF_ERROR(samples_->ReadTargetsOf(output, group.samples[row], 0, 1, buffer + row * bytes));
     }
   }
   return Status::Ok();

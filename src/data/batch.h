@@ -2,9 +2,13 @@
 //   number) and cut into groups of the plan's rows, so rows of similar length run together; one group's values are in memory
 //   at a time.
 //   A model that reads each sequence from its end gets it so from here: inputs are turned round, targets stay.
+//   A model whose State goes on from batch to batch finds here what the batch before left: row by row, in the order of the
+//   sample numbers, which is that of the batch where all samples have one length.
 //   never: drops, cuts or pads a sequence; allocates
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "data/row_group.h"
@@ -17,9 +21,15 @@ struct BatchBuffers {
   int64_t* samples = nullptr;  // [batch size]
   int32_t* lengths = nullptr;  // [batch size]
   void* inputs = nullptr;      // row-steps of the worst group: int32 ids, or floats times width
-  void* targets = nullptr;     // row-steps or rows of the worst group: int32, or floats times target width
   float* weights = nullptr;    // rows of the worst group, where samples have weights
-  char* row = nullptr;         // kRowBufferBytes: one stretch of one sequence on its way
+  float* start = nullptr;      // the same, times shape().state_width, where samples have a State to begin with
+  float* carried = nullptr;    // two tables of [batch size][carried_width]; null: State does not go on
+  int64_t carried_width = 0;
+  int64_t carried_rows = 0;           // batch size
+  char* row = nullptr;                // kRowBufferBytes: one stretch of one sequence on its way
+  int32_t* target_lengths = nullptr;  // rows of the worst group, where targets are sequences of labels
+  // Of each output: row-steps or rows of the worst group: int32, or floats times target width; or so many labels.
+  std::array<void*, kMostOutputs> targets = {};
 };
 inline constexpr int64_t kRowBufferBytes = 64 * 1024;
 
@@ -29,25 +39,24 @@ class Batch {
   Batch(Samples* samples, const BatchBuffers& buffers, int64_t group_rows, bool reversed)
       : samples_(samples), buffers_(buffers), group_rows_(group_rows), reversed_(reversed) {}
 
-  // Takes the sequences of one update. numbers: their sample numbers; sorted in place of the buffer.
-  void Start(const int64_t* numbers, int64_t count);
+  // Takes the sequences of one update. numbers: their sample numbers; sorted in place of the buffer. step: which batch of its
+  // epoch it is, from 1; the first one's State begins anew.
+  void Start(const int64_t* numbers, int64_t count, int64_t step = 1);
   int64_t groups() const { return (count_ + group_rows_ - 1) / group_rows_; }
-  // Targets of the whole batch: sequences, or steps with one target a step.
-  int64_t items() const { return items_; }
-  int64_t row_steps() const { return row_steps_; }
+  BatchItems items() const { return {.rows = count_, .row_steps = row_steps_}; }
   // Reads a group into the buffers; the last one read is overwritten.
   Result<RowGroup> Read(int64_t group);
 
  private:
   Status ReadInputs(const RowGroup& group);
-  Status ReadTargets(const RowGroup& group);
+  Status ReadTargets(size_t output, const RowGroup& group);
   Samples* samples_;
   BatchBuffers buffers_;
   int64_t group_rows_;
   bool reversed_;
   int64_t count_ = 0;
-  int64_t items_ = 0;
   int64_t row_steps_ = 0;
+  int64_t step_ = 1;
 };
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-// generator: four small tasks, each a function of (seed, sample, step), and the text that selects one.
+// generator: five small tasks, each a function of (seed, sample, step), and the text that selects one.
 //   in:    a generator text
 //   out:   a Samples object without data
 //   never: draws numbers in sequence; step t does not need the steps before it (parity sums their bits, 32 at a time)
@@ -254,6 +254,56 @@ class Sine final : public Samples {
   SampleShape shape_;
 };
 
+struct SpellOptions {
+  int64_t symbols = 8;
+  int64_t hold = 4;
+};
+
+// The extent's steps are labels here.
+class Spell final : public Samples {
+ public:
+  Spell(const Extent& labels, const SpellOptions& options) : labels_(labels), options_(options) {
+    shape_ = {.ids = true,
+              .width = 1,
+              .target_per_step = false,
+              .target_classes = true,
+              .target_width = 1,
+              .vocabulary = options.symbols + 1,
+              .classes = options.symbols + 1,
+              .longest_target = labels.steps};
+  }
+  const SampleShape& shape() const override { return shape_; }
+  int64_t count() const override { return labels_.samples; }
+  int64_t length(int64_t sample) const override { return target_length(sample) * options_.hold; }
+  int64_t target_length(int64_t sample) const override { return labels_.Length(sample); }
+
+  Status ReadInputs(int64_t sample, int64_t first, int64_t steps, void* out) override {
+    CheckSteps(first, steps, length(sample));
+    SampleWords words(labels_.key, sample);
+    auto* ids = static_cast<int32_t*>(out);
+    for (int64_t step = first; step < first + steps; ++step) {
+      const int64_t label = step / options_.hold, shown = 1 + words.Below(StepWord(2 * label + 1), options_.hold - 1);
+      *ids++ = step % options_.hold < shown ? Symbol(words, label) : 0;
+    }
+    return Status::Ok();
+  }
+  Status ReadTargets(int64_t sample, int64_t first, int64_t steps, void* out) override {
+    CheckSteps(first, steps, target_length(sample));
+    SampleWords words(labels_.key, sample);
+    auto* labels = static_cast<int32_t*>(out);
+    for (int64_t label = first; label < first + steps; ++label) *labels++ = Symbol(words, label);
+    return Status::Ok();
+  }
+
+ private:
+  int32_t Symbol(SampleWords& words, int64_t label) const {
+    return static_cast<int32_t>(1 + words.Below(StepWord(2 * label), options_.symbols));
+  }
+  Extent labels_;
+  SpellOptions options_;
+  SampleShape shape_;
+};
+
 // The keys of a generator text. A generator asks for each key it knows; what it did not ask for is refused by Finish,
 // which also reports the first value that was wrong.
 class Settings {
@@ -356,13 +406,23 @@ std::unique_ptr<Samples> MakeSine(Settings& settings, uint64_t seed) {
   return std::make_unique<Sine>(extent, settings.Number("noise", 0.1, 0.0, 100.0));
 }
 
+std::unique_ptr<Samples> MakeSpell(Settings& settings, uint64_t seed) {
+  const SpellOptions options{.symbols = settings.Whole("symbols", 8, 1, 1 << 20),
+                             .hold = settings.Whole("hold", 4, 2, 1 << 10)};
+  Extent labels{.key = SeedFor(seed, RandomUse::Data), .samples = settings.ReadSamples()};
+  labels.steps = settings.Whole("labels", 10, 1, 1 << 20);
+  labels.min_steps = settings.Whole("min_labels", labels.steps, 1, labels.steps);
+  return std::make_unique<Spell>(labels, options);
+}
+
 struct Maker {
   std::string_view name;
   Task task;
   std::unique_ptr<Samples> (*make)(Settings&, uint64_t seed);
 };
 constexpr std::array kMakers = {Maker{"adding", Task::Regress, MakeAdding}, Maker{"copy", Task::Classify, MakeCopy},
-                                Maker{"parity", Task::Classify, MakeParity}, Maker{"sine", Task::Regress, MakeSine}};
+                                Maker{"parity", Task::Classify, MakeParity}, Maker{"sine", Task::Regress, MakeSine},
+                                Maker{"spell", Task::Classify, MakeSpell}};
 
 }  // namespace
 

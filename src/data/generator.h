@@ -13,7 +13,10 @@
 //   sine     task regress. One feature a step, sin(phase + frequency * step) plus normal noise; the target of a step is the
 //            next value without noise. Phase in [0, 2 pi), frequency in [0.05, 0.5).
 //                                                                              steps=100 min_steps samples=10000 noise=0.1
-// With min_steps, lengths are uniform in [min_steps, steps]; without it all samples have `steps`.
+//   spell    task classify, loss ctc. Ids: `labels` symbols of 1 to `symbols`, each with `hold` steps: the symbol for some of
+//            them, at least one and not all, then 0. The target is the symbols.
+//                                                                labels=10 min_labels symbols=8 hold=4 samples=10000
+// With min_steps, lengths are uniform in [min_steps, steps]; without it all samples have `steps`. The same of min_labels.
 #pragma once
 
 #include <memory>

@@ -45,7 +45,8 @@ const std::vector<std::string> kTexts = {"adding?steps=70",
                                          "copy?delay=20&count=6",
                                          "parity?steps=100&min_steps=1",
                                          "parity?steps=100&per_step=false",
-                                         "sine?steps=60&min_steps=20&noise=0.2"};
+                                         "sine?steps=60&min_steps=20&noise=0.2",
+                                         "spell?labels=30&min_labels=2&hold=3"};
 
 TEST(Generator, ValuesDoNotDependOnHowTheyAreRead) {
   RandomSequence random(SeedFor(9, RandomUse::Test), 0);
@@ -159,6 +160,30 @@ TEST(Generator, ParityIsThatOfTheOnesSoFar) {
   EXPECT_NEAR(static_cast<double>(ones) / all, 0.5, 0.05);
 }
 
+TEST(Generator, SpellShowsEachLabelAndThenNothing) {
+  const auto samples = Make("spell?labels=9&min_labels=2&symbols=4&hold=3&samples=60");
+  EXPECT_EQ(samples->shape().longest_target, 9);
+  EXPECT_EQ(samples->shape().classes, 5);
+  std::vector<int> seen(5);
+  int64_t shortest = 9, longest = 0;
+  for (int64_t sample = 0; sample < samples->count(); ++sample) {
+    const int64_t labels = samples->target_length(sample);
+    shortest = std::min(shortest, labels);
+    longest = std::max(longest, labels);
+    ASSERT_EQ(samples->length(sample), 3 * labels);
+    const auto in = As<int32_t>(InputBits(*samples, sample, 0, 3 * labels));
+    const auto out = As<int32_t>(TargetBits(*samples, sample, 0, labels));
+    for (size_t step = 0; step < in.size(); ++step) {
+      const int32_t label = out[step / 3];
+      ++seen.at(static_cast<size_t>(in[step]));
+      EXPECT_TRUE(step % 3 == 0 ? in[step] == label : step % 3 == 2 ? in[step] == 0 : in[step] == 0 || in[step] == label);
+    }
+  }
+  EXPECT_EQ(shortest, 2);
+  EXPECT_EQ(longest, 9);
+  for (const int symbol : seen) EXPECT_GT(symbol, 60);
+}
+
 TEST(Generator, SineAsksForTheNextCleanValue) {
   const auto clean = Make("sine?steps=50&noise=0"), noisy = Make("sine?steps=50&noise=0.1");
   double squares = 0.0;
@@ -183,7 +208,7 @@ TEST(Generator, WhatIsNotKnownIsRefusedWithWhatIs) {
   };
   EXPECT_TRUE(OpenGenerator("generate:adding?steps=20", Task::Regress, 1).ok());
   EXPECT_NE(refused("ading").find("did you mean 'adding'?"), std::string::npos);
-  EXPECT_NE(refused("xyz").find("generators: adding, copy, parity, sine"), std::string::npos);
+  EXPECT_NE(refused("xyz").find("generators: adding, copy, parity, sine, spell"), std::string::npos);
   EXPECT_NE(refused("adding?setps=20").find("did you mean 'steps'?"), std::string::npos);
   EXPECT_NE(refused("adding?zz=20").find("keys: steps, min_steps, samples"), std::string::npos);
   EXPECT_NE(refused("parity").find("classify"), std::string::npos);

@@ -41,17 +41,21 @@ struct Layout {
 struct Column {
   NpyArray array;
   Layout layout;
-  const char* noun = "";    // "id", "feature", "class number", "target"
-  const char* part = "";    // one element of a wide row: "feature", "value"
-  bool within_one = false;  // values lie between 0 and 1
-  bool one_hot = false;     // a row is zeros with a one at the class number
+  const char* noun = "";     // "id", "feature", "class number", "label", "target"
+  const char* part = "";     // one element of a wide row: "feature", "value"
+  bool within_one = false;   // values lie between 0 and 1
+  bool one_hot = false;      // a row is zeros with a one at the class number
+  const char* row = "step";  // what a row of a sample is called
+  int least = 0;             // id or class number
 };
 
 struct Arrays {
   NpyArray x;
-  NpyArray y;
+  std::vector<NpyArray> ys;  // one an output
   std::optional<NpyArray> lengths;
   std::optional<NpyArray> weights;
+  std::optional<NpyArray> initial_state;
+  std::optional<NpyArray> target_lengths;
 };
 
 int64_t FirstElement(const Layout& layout, const Lengths& lengths, int64_t sample, int64_t step) {
@@ -75,7 +79,8 @@ std::string Location(const Column& column, const Lengths& lengths, int64_t eleme
   } else {
     const bool padded = layout.rows == Rows::Padded;
     const int64_t sample = padded ? row / layout.steps : lengths.sample_of_row(row);
-    text += fmt::format(", sample {}, step {}", sample, padded ? row % layout.steps : row - lengths.first_row(sample));
+    text +=
+        fmt::format(", sample {}, {} {}", sample, column.row, padded ? row % layout.steps : row - lengths.first_row(sample));
   }
   if (layout.width > 1) text += fmt::format(", {} {}", column.part, element % layout.width);
   return text;
@@ -100,8 +105,9 @@ Status ReadIndices(const Column& column, const Lengths& lengths, int64_t first, 
     if (largest != nullptr) *largest = std::max(*largest, out[i]);
   }
   if (converted.value() == count) return Status::Ok();
-  return BadElement(column, lengths, first + converted.value(), "a whole number from 0 to 2147483647",
-                    fmt::format("{}s count from 0", column.noun));
+  return BadElement(column, lengths, first + converted.value(),
+                    fmt::format("a whole number from {} to 2147483647", column.least),
+                    fmt::format("{}s count from {}", column.noun, column.least));
 }
 
 Status ReadValues(const Column& column, const Lengths& lengths, int64_t first, int64_t count, float* out) {
@@ -138,33 +144,26 @@ Status ReadOneHot(const Column& column, const Lengths& lengths, int64_t first_ro
   return Status::Ok();
 }
 
-// Looks at every element inside a sample's length once. `largest` is given for ids and class numbers.
+// Looks at every element inside a sample's length once. `largest` is given for ids and class numbers; one-hot rows leave it
+// alone, because their width says how many classes there are.
 Status Scan(const Column& column, const Lengths& lengths, int32_t* largest) {
-  if (column.one_hot) {  // row by row, each checked as it is read
-    std::vector<float> work(kScanElements);
-    for (int64_t sample = 0; sample < lengths.count(); ++sample) {
-      const int64_t rows = column.layout.rows == Rows::PerSample ? 1 : lengths.length(sample);
-      const int64_t first = FirstElement(column.layout, lengths, sample, 0) / column.layout.width;
-      for (int64_t row = 0; row < rows; ++row) {
-        int32_t found = 0;
-        PLIMSOLL_RETURN_IF_ERROR(ReadOneHot(column, lengths, first + row, 1, work.data(), &found));
-        *largest = std::max(*largest, found);
-      }
-    }
-    return Status::Ok();
-  }
-  std::vector<float> values(largest == nullptr ? kScanElements : 0);
+  const Layout& layout = column.layout;
+  const int64_t at_once = column.one_hot ? kScanElements / layout.width * layout.width : kScanElements;  // whole rows
+  std::vector<float> values(largest == nullptr || column.one_hot ? kScanElements : 0);
   std::vector<int32_t> indices(largest == nullptr ? 0 : kScanElements);
+  const auto scan = [&](int64_t first, int64_t count) {
+    if (column.one_hot) {
+      return ReadOneHot(column, lengths, first / layout.width, count / layout.width, values.data(), indices.data());
+    }
+    return largest == nullptr ? ReadValues(column, lengths, first, count, values.data())
+                              : ReadIndices(column, lengths, first, count, INT64_MAX, indices.data(), largest);
+  };
   const auto scan_run = [&](int64_t first, int64_t count) {
-    for (int64_t done = 0; done < count; done += kScanElements) {
-      const int64_t now = std::min(kScanElements, count - done);
-      PLIMSOLL_RETURN_IF_ERROR(largest == nullptr
-                                   ? ReadValues(column, lengths, first + done, now, values.data())
-                                   : ReadIndices(column, lengths, first + done, now, INT64_MAX, indices.data(), largest));
+    for (int64_t done = 0; done < count; done += at_once) {
+      PLIMSOLL_RETURN_IF_ERROR(scan(first + done, std::min(at_once, count - done)));
     }
     return Status::Ok();
   };
-  const Layout& layout = column.layout;
   const bool holes =
       layout.rows == Rows::Padded && !(lengths.all_same() && lengths.longest() == layout.steps);  // or they begin late
   if (!holes) return scan_run(0, column.array.elements);
@@ -278,28 +277,89 @@ Result<Layout> UnderstandTargets(const NpyArray& y, const Inputs& inputs, Task t
                       std::move(hint));
 }
 
-Status ReadWeightAt(const Column& weights, const Lengths& lengths, int64_t sample, float* out) {
-  PLIMSOLL_RETURN_IF_ERROR(ReadAsFloat(weights.array, sample, 1, out));
-  if (std::isfinite(*out) && *out >= 0.0f) return Status::Ok();
-  return BadElement(weights, lengths, sample, "a finite number from 0 on", "a weight of 0 leaves a sample out");
+// Targets that are sequences of labels without steps, of lengths of their own.
+struct Labels {
+  Lengths lengths;
+  Layout layout;
+};
+
+Result<Labels> UnderstandLabels(const Arrays& arrays, int64_t count) {
+  const NpyArray& y = arrays.ys[0];
+  const bool padded = y.shape.size() == 2 && y.shape[0] == count && y.elements > 0;
+  if (!arrays.target_lengths) {
+    if (padded) return Labels{Lengths::Same(count, y.shape[1]), {.rows = Rows::Padded, .steps = y.shape[1]}};
+    return Status::Data(
+        fmt::format("{}: shape is {}; wanted ({}, labels), the labels of each sample", y.name, ShapeText(y.shape), count),
+        "targets of different lengths need an array `target_lengths`, one number a sample");
+  }
+  auto read = Lengths::Read(*arrays.target_lengths);
+  if (!read.ok()) return read.status();
+  Lengths& lengths = read.value();
+  if (lengths.count() != count)
+    return Status::Data(
+        fmt::format("{}: has {} numbers; wanted {}, one a sample", arrays.target_lengths->name, lengths.count(), count));
+  if (y.shape.size() == 1 && y.shape[0] == lengths.total()) return Labels{std::move(lengths), {.rows = Rows::Packed}};
+  if (padded && y.shape[1] >= lengths.longest()) return Labels{std::move(lengths), {.rows = Rows::Padded, .steps = y.shape[1]}};
+  return Status::Data(fmt::format("{}: shape is {}; {} goes up to {} and sums to {}; wanted ({}, {} or more) or ({},)", y.name,
+                                  ShapeText(y.shape), arrays.target_lengths->name, lengths.longest(), lengths.total(), count,
+                                  lengths.longest(), lengths.total()));
+}
+
+// Labels count from 1, and a sample has a step for each, and one more between two that are equal.
+Status ScanLabels(const Column& y, const Lengths& labels, const Lengths& steps) {
+  std::vector<int32_t> target(static_cast<size_t>(labels.longest()));
+  for (int64_t sample = 0; sample < labels.count(); ++sample) {
+    const int64_t first = FirstElement(y.layout, labels, sample, 0), count = labels.length(sample);
+    PLIMSOLL_RETURN_IF_ERROR(ReadIndices(y, labels, first, count, INT64_MAX, target.data()));
+    int64_t equal = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const int32_t label = target[static_cast<size_t>(i)];
+      if (label == 0) {
+        return BadElement(y, labels, first + i, "a whole number from 1 on",
+                          "0 is the blank of loss ctc and stands in no target: number the labels from 1");
+      }
+      equal += i > 0 && label == target[static_cast<size_t>(i - 1)] ? 1 : 0;
+    }
+    if (count + equal <= steps.length(sample)) continue;
+    return Status::Data(fmt::format("{}, sample {}: {} labels, {} of them equal to the one before, need {} steps; it has {}",
+                                    y.array.name, sample, count, equal, count + equal, steps.length(sample)),
+                        "loss ctc has a step for each label and a blank between equal ones: leave the sample out, or give it "
+                        "more steps");
+  }
+  return Status::Ok();
+}
+
+Status ReadWeights(const Column& weights, const Lengths& lengths, int64_t first, int64_t count, float* out) {
+  PLIMSOLL_RETURN_IF_ERROR(ReadAsFloat(weights.array, first, count, out));
+  const float* const bad =
+      std::find_if_not(out, out + count, [](float weight) { return std::isfinite(weight) && weight >= 0.0f; });
+  if (bad == out + count) return Status::Ok();
+  return BadElement(weights, lengths, first + (bad - out), "a finite number from 0 on", "a weight of 0 leaves a sample out");
 }
 
 Status ScanWeights(const Column& weights, const Lengths& lengths) {
-  float weight = 0.0f;
-  for (int64_t sample = 0; sample < lengths.count(); ++sample)
-    PLIMSOLL_RETURN_IF_ERROR(ReadWeightAt(weights, lengths, sample, &weight));
+  std::vector<float> work(kScanElements);
+  for (int64_t done = 0; done < lengths.count(); done += kScanElements) {
+    const int64_t now = std::min(kScanElements, lengths.count() - done);
+    PLIMSOLL_RETURN_IF_ERROR(ReadWeights(weights, lengths, done, now, work.data()));
+  }
   return Status::Ok();
 }
 
 // Where each padded row begins and ends, by its padding. Padding between steps has no meaning here.
 Result<Lengths> FindPadding(const NpyArray& x, const Layout& layout, float padding) {
-  std::vector<float> work(static_cast<size_t>(layout.width));
+  const int64_t at_once = std::max<int64_t>(1, kScanElements / layout.width);  // steps of a sample
+  std::vector<float> work(static_cast<size_t>(at_once * layout.width));
   std::vector<int32_t> starts, lengths;
   for (int64_t sample = 0; sample < x.shape[0]; ++sample) {
     int64_t first = -1, end = 0;
     for (int64_t step = 0; step < layout.steps; ++step) {
-      PLIMSOLL_RETURN_IF_ERROR(ReadAsFloat(x, (sample * layout.steps + step) * layout.width, layout.width, work.data()));
-      if (std::all_of(work.begin(), work.end(), [&](float value) { return value == padding; })) continue;
+      if (step % at_once == 0) {
+        const int64_t element = (sample * layout.steps + step) * layout.width, now = std::min(at_once, layout.steps - step);
+        PLIMSOLL_RETURN_IF_ERROR(ReadAsFloat(x, element, now * layout.width, work.data()));
+      }
+      const float* row = work.data() + step % at_once * layout.width;
+      if (std::all_of(row, row + layout.width, [&](float value) { return value == padding; })) continue;
       if (first < 0) first = end = step;
       if (step > end)
         return Status::Data(
@@ -316,10 +376,16 @@ Result<Lengths> FindPadding(const NpyArray& x, const Layout& layout, float paddi
   return Lengths::Inside(std::move(starts), std::move(lengths));
 }
 
+// One for each output.
+std::vector<TargetRequest> TargetsOf(const SamplesRequest& request) {
+  if (!request.outputs.empty()) return request.outputs;
+  return {{.task = request.task, .one_hot = request.one_hot, .within_one = request.targets_within_one}};
+}
+
 class NpySamples final : public Samples {
  public:
   static Result<std::unique_ptr<Samples>> Open(Arrays arrays, const SamplesRequest& request) {
-    const Task task = request.task;
+    const std::vector<TargetRequest> outputs = TargetsOf(request);
     auto inputs = UnderstandInputs(arrays);
     if (!inputs.ok()) return inputs.status();
     if (request.padding) {
@@ -330,18 +396,41 @@ class NpySamples final : public Samples {
       if (!found.ok()) return found.status();
       inputs->lengths = std::move(*found);
     }
-    const auto targets =
-        request.one_hot ? UnderstandOneHot(arrays.y, inputs.value()) : UnderstandTargets(arrays.y, inputs.value(), task);
-    if (!targets.ok()) return targets.status();
     const bool ids = inputs->ids;
-    const bool classes = task == Task::Classify;
     Column x{.array = std::move(arrays.x), .layout = inputs->layout, .noun = ids ? "id" : "feature", .part = "feature"};
-    Column y{.array = std::move(arrays.y),
-             .layout = targets.value(),
-             .noun = classes ? "class number" : "target",
-             .part = "value",
-             .within_one = request.targets_within_one,
-             .one_hot = request.one_hot};
+    std::vector<Column> ys;
+    std::vector<TargetShape> shapes;
+    std::optional<Lengths> target_lengths;
+    for (size_t output = 0; output < outputs.size(); ++output) {
+      const TargetRequest& asked = outputs[output];
+      NpyArray& y = arrays.ys[output];
+      const Task task = asked.task.value_or(IsFloat(y.type) ? Task::Regress : Task::Classify);
+      Result<Layout> layout = Layout{};
+      if (request.unaligned) {
+        auto labels = UnderstandLabels(arrays, inputs->lengths.count());
+        if (!labels.ok()) return labels.status();
+        target_lengths = std::move(labels->lengths);
+        layout = labels->layout;
+      } else {
+        layout = asked.one_hot ? UnderstandOneHot(y, inputs.value()) : UnderstandTargets(y, inputs.value(), task);
+      }
+      if (!layout.ok()) return layout.status();
+      const bool classes = task == Task::Classify;
+      ys.push_back({.array = std::move(y),
+                    .layout = layout.value(),
+                    .noun = request.unaligned ? "label"
+                            : classes         ? "class number"
+                                              : "target",
+                    .part = "value",
+                    .within_one = asked.within_one,
+                    .one_hot = asked.one_hot,
+                    .row = request.unaligned ? "label" : "step",
+                    .least = request.unaligned ? 1 : 0});
+      shapes.push_back({.per_step = !request.unaligned && layout->rows != Rows::PerSample,
+                        .are_classes = classes,
+                        .width = classes ? 1 : layout->width,
+                        .classes = asked.one_hot ? layout->width : 0});
+    }
     std::optional<Column> weights;
     if (arrays.weights) {
       weights = Column{.array = std::move(*arrays.weights), .layout = {.rows = Rows::PerSample}, .noun = "weight"};
@@ -350,68 +439,106 @@ class NpySamples final : public Samples {
                                         ShapeText(weights->array.shape), inputs->lengths.count()));
       PLIMSOLL_RETURN_IF_ERROR(ScanWeights(*weights, inputs->lengths));
     }
-    int32_t largest_id = 0, largest_class = 0;
+    std::optional<Column> state;
+    if (arrays.initial_state) {
+      const std::vector<int64_t>& extents = arrays.initial_state->shape;
+      if (extents.size() != 2 || extents[0] != inputs->lengths.count() || extents[1] < 1 || extents[1] > kScanElements)
+        return Status::Data(fmt::format("{}: shape is {}; wanted ({}, values), with 1 to {} values of State a sample",
+                                        arrays.initial_state->name, ShapeText(extents), inputs->lengths.count(),
+                                        kScanElements));
+      const int64_t width = extents[1];
+      state = Column{.array = std::move(*arrays.initial_state),
+                     .layout = {.rows = Rows::PerSample, .width = width},
+                     .noun = "initial_state",
+                     .part = "value"};
+      PLIMSOLL_RETURN_IF_ERROR(Scan(*state, inputs->lengths, nullptr));
+    }
+    int32_t largest_id = 0;
     PLIMSOLL_RETURN_IF_ERROR(Scan(x, inputs->lengths, ids ? &largest_id : nullptr));
-    PLIMSOLL_RETURN_IF_ERROR(Scan(y, inputs->lengths, classes ? &largest_class : nullptr));
-    const SampleShape shape{.ids = ids,
-                            .width = x.layout.width,
-                            .target_per_step = y.layout.rows != Rows::PerSample,
-                            .target_classes = classes,
-                            .target_width = classes ? 1 : y.layout.width,
-                            .vocabulary = ids ? int64_t{largest_id} + 1 : 0,
-                            .classes = request.one_hot ? y.layout.width
-                                       : classes       ? int64_t{largest_class} + 1
-                                                       : 0,
-                            .weighted = weights.has_value()};
-    return std::unique_ptr<Samples>(
-        new NpySamples(shape, std::move(inputs->lengths), std::move(x), std::move(y), std::move(weights)));
+    for (size_t output = 0; output < ys.size(); ++output) {
+      TargetShape& target = shapes[output];
+      int32_t largest_class = 0;
+      PLIMSOLL_RETURN_IF_ERROR(
+          Scan(ys[output], target_lengths ? *target_lengths : inputs->lengths, target.are_classes ? &largest_class : nullptr));
+      if (target.are_classes && target.classes == 0) target.classes = int64_t{largest_class} + 1;
+    }
+    if (target_lengths) PLIMSOLL_RETURN_IF_ERROR(ScanLabels(ys[0], *target_lengths, inputs->lengths));
+    SampleShape shape{.ids = ids,
+                      .width = x.layout.width,
+                      .target_per_step = shapes[0].per_step,
+                      .target_classes = shapes[0].are_classes,
+                      .target_width = shapes[0].width,
+                      .vocabulary = ids ? int64_t{largest_id} + 1 : 0,
+                      .classes = shapes[0].classes,
+                      .weighted = weights.has_value(),
+                      .state_width = state ? state->layout.width : 0,
+                      .longest_target = target_lengths ? target_lengths->longest() : 0,
+                      .several = request.outputs.size()};
+    std::copy_n(shapes.begin(), shape.several, shape.targets.begin());
+    return std::unique_ptr<Samples>(new NpySamples(shape, std::move(inputs->lengths), std::move(x), std::move(ys),
+                                                   std::move(weights), std::move(state), std::move(target_lengths)));
   }
 
   const SampleShape& shape() const override { return shape_; }
   int64_t count() const override { return lengths_.count(); }
   int64_t length(int64_t sample) const override { return lengths_.length(sample); }
+  int64_t target_length(int64_t sample) const override { return target_lengths_ ? target_lengths_->length(sample) : 1; }
 
   Status ReadInputs(int64_t sample, int64_t first, int64_t steps, void* out) override {
     CheckRange(sample, first, steps, length(sample));
-    return Read(x_, shape_.ids, shape_.vocabulary, sample, first, steps, out);
+    return Read(x_, lengths_, shape_.ids, shape_.vocabulary, sample, first, steps, out);
   }
   Status ReadTargets(int64_t sample, int64_t first, int64_t steps, void* out) override {
-    CheckRange(sample, first, steps, shape_.target_per_step ? length(sample) : 1);
-    if (y_.one_hot) {
-      const int64_t row = FirstElement(y_.layout, lengths_, sample, first) / y_.layout.width;
-      return ReadOneHot(y_, lengths_, row, steps, work_.data(), static_cast<int32_t*>(out));
-    }
-    return Read(y_, shape_.target_classes, shape_.classes, sample, first, steps, out);
+    return ReadTargetsOf(0, sample, first, steps, out);
   }
-  Status ReadWeight(int64_t sample, float* out) override { return ReadWeightAt(*weights_, lengths_, sample, out); }
+  Status ReadTargetsOf(size_t output, int64_t sample, int64_t first, int64_t steps, void* out) override {
+    const Column& y = ys_[output];
+    const TargetShape target = shape_.Target(output);
+    CheckRange(sample, first, steps, target.per_step ? length(sample) : target_length(sample));
+    if (y.one_hot) {
+      const int64_t row = FirstElement(y.layout, lengths_, sample, first) / y.layout.width;
+      return ReadOneHot(y, lengths_, row, steps, work_.data(), static_cast<int32_t*>(out));
+    }
+    const Lengths& lengths = target_lengths_ ? *target_lengths_ : lengths_;
+    return Read(y, lengths, target.are_classes, target.classes, sample, first, steps, out);
+  }
+  Status ReadWeight(int64_t sample, float* out) override { return ReadWeights(*weights_, lengths_, sample, 1, out); }
+  Status ReadState(int64_t sample, float* out) override {
+    return Read(*state_, lengths_, /*indices=*/false, 0, sample, 0, 1, out);
+  }
 
  private:
-  NpySamples(const SampleShape& shape, Lengths lengths, Column x, Column y, std::optional<Column> weights)
+  NpySamples(const SampleShape& shape, Lengths lengths, Column x, std::vector<Column> ys, std::optional<Column> weights,
+             std::optional<Column> state, std::optional<Lengths> target_lengths)
       : shape_(shape),
         lengths_(std::move(lengths)),
         x_(std::move(x)),
-        y_(std::move(y)),
+        ys_(std::move(ys)),
         weights_(std::move(weights)),
-        work_(y_.one_hot ? kScanElements : 0) {}
+        state_(std::move(state)),
+        target_lengths_(std::move(target_lengths)),
+        work_(std::any_of(ys_.begin(), ys_.end(), [](const Column& y) { return y.one_hot; }) ? kScanElements : 0) {}
 
   void CheckRange(int64_t sample, int64_t first, int64_t steps, int64_t limit) const {
     PLIMSOLL_CHECK(sample >= 0 && sample < count(), "a sample number lies in [0, count)");
     PLIMSOLL_CHECK(first >= 0 && steps >= 0 && first <= limit && steps <= limit - first, "steps lie inside the sample");
   }
-  Status Read(const Column& column, bool indices, int64_t bound, int64_t sample, int64_t first, int64_t steps,
-              void* out) const {
-    const int64_t element = FirstElement(column.layout, lengths_, sample, first);
+  static Status Read(const Column& column, const Lengths& lengths, bool indices, int64_t bound, int64_t sample, int64_t first,
+                     int64_t steps, void* out) {
+    const int64_t element = FirstElement(column.layout, lengths, sample, first);
     const int64_t count = steps * column.layout.width;
-    if (indices) return ReadIndices(column, lengths_, element, count, bound, static_cast<int32_t*>(out));
-    return ReadValues(column, lengths_, element, count, static_cast<float*>(out));
+    if (indices) return ReadIndices(column, lengths, element, count, bound, static_cast<int32_t*>(out));
+    return ReadValues(column, lengths, element, count, static_cast<float*>(out));
   }
 
   SampleShape shape_;
   Lengths lengths_;
   Column x_;
-  Column y_;
+  std::vector<Column> ys_;  // one an output
   std::optional<Column> weights_;
-  std::vector<float> work_;  // one-hot rows on their way
+  std::optional<Column> state_;
+  std::optional<Lengths> target_lengths_;  // where a target is a sequence of labels
+  std::vector<float> work_;                // one-hot rows on their way
 };
 
 // The array KEY of an archive is its member KEY.npy.
@@ -442,7 +569,8 @@ Status MissingKey(const File& file, const std::vector<ZipMember>& members, std::
   }
   if (members.size() > kShown) keys += fmt::format(" and {} more", members.size() - kShown);
   return Status::Data(fmt::format("{}: has no array '{}'; it holds {}", file.path(), wanted, keys.empty() ? "nothing" : keys),
-                      "save with np.savez(file, x=..., y=...), and lengths=... where rows end early");
+                      fmt::format("save with np.savez(file, x=..., {}=...), and lengths=... where rows end early",
+                                  wanted == "x" ? "y" : wanted));
 }
 
 Result<NpyArray> ReadNpyFile(File file) {
@@ -462,23 +590,33 @@ Result<NpyArray> OpenNpyFile(const std::string& path) {
 Result<std::unique_ptr<Samples>> OpenNpz(File file, const SamplesRequest& request) {
   const auto members = ReadZipDirectory(file);
   if (!members.ok()) return members.status();
-  for (const char* key : {"x", "y"}) {  // before anything is inflated
+  const std::vector<TargetRequest> outputs = TargetsOf(request);
+  std::vector<std::string> keys = {"x"};
+  for (const TargetRequest& output : outputs) keys.push_back(output.key);
+  for (const std::string& key : keys) {  // before anything is inflated
     if (FindMember(members.value(), key) == members.value().end()) return MissingKey(file, members.value(), key);
   }
   const auto shared = std::make_shared<const File>(std::move(file));
+  const auto read = [&](const std::string& key) { return ReadMember(shared, *FindMember(members.value(), key), key); };
   Arrays arrays;
-  for (const std::string key : {"x", "y", "lengths", "weights"}) {
-    const auto member = FindMember(members.value(), key);
-    if (member == members.value().end()) continue;  // `lengths` and `weights` may be missing
-    auto array = ReadMember(shared, *member, key);
+  auto x = read("x");
+  if (!x.ok()) return x.status();
+  arrays.x = std::move(*x);
+  for (const TargetRequest& output : outputs) {
+    auto y = read(output.key);
+    if (!y.ok()) return y.status();
+    arrays.ys.push_back(std::move(*y));
+  }
+  const std::pair<const char*, std::optional<NpyArray>*> beside[] = {{"lengths", &arrays.lengths},
+                                                                     {"weights", &arrays.weights},
+                                                                     {"initial_state", &arrays.initial_state},
+                                                                     {"target_lengths", &arrays.target_lengths}};
+  for (const auto& [key, found] : beside) {
+    if (found == &arrays.target_lengths && !request.unaligned) continue;
+    if (FindMember(members.value(), key) == members.value().end()) continue;
+    auto array = read(key);
     if (!array.ok()) return array.status();
-    if (key == "lengths") {
-      arrays.lengths = std::move(*array);
-    } else if (key == "weights") {
-      arrays.weights = std::move(*array);
-    } else {
-      (key == "x" ? arrays.x : arrays.y) = std::move(*array);
-    }
+    *found = std::move(*array);
   }
   return NpySamples::Open(std::move(arrays), request);
 }
@@ -488,13 +626,17 @@ Result<std::unique_ptr<Samples>> OpenNpy(File file, const SamplesRequest& reques
   if (!x.ok()) return x.status();
   auto y = OpenNpyFile(request.targets);
   if (!y.ok()) return y.status();
-  Arrays arrays{.x = std::move(*x), .y = std::move(*y), .lengths = std::nullopt, .weights = std::nullopt};
-  for (const bool lengths : {true, false}) {
-    const std::string& path = lengths ? request.lengths : request.weights;
-    if (path.empty()) continue;
-    auto read = OpenNpyFile(path);
+  Arrays arrays{.x = std::move(*x), .ys = {}, .lengths = {}, .weights = {}, .initial_state = {}, .target_lengths = {}};
+  arrays.ys.push_back(std::move(*y));
+  const std::pair<const std::string*, std::optional<NpyArray>*> beside[] = {{&request.lengths, &arrays.lengths},
+                                                                            {&request.weights, &arrays.weights},
+                                                                            {&request.initial_state, &arrays.initial_state},
+                                                                            {&request.target_lengths, &arrays.target_lengths}};
+  for (const auto& [path, array] : beside) {
+    if (path->empty()) continue;
+    auto read = OpenNpyFile(*path);
     if (!read.ok()) return read.status();
-    (lengths ? arrays.lengths : arrays.weights) = std::move(*read);
+    *array = std::move(*read);
   }
   return NpySamples::Open(std::move(arrays), request);
 }

@@ -19,6 +19,8 @@
 //   y (N, T, width)      one a step        }
 //   y (N, 1, width)      one a sample      }
 //   With SamplesRequest::one_hot: y (N, classes), (R, classes) or (N, T, classes), rows of zeros with a one in them.
+//   With SamplesRequest::unaligned: y (N, L) or, with target_lengths, packed (S,): labels from 1, which have no steps. Where
+//   target_lengths (N,) is given it says how many of the L belong to a sample.
 //   weights (N,)         what each sample counts
 // Values behind a sample's length are padding and never looked at. Class numbers may be stored as floats if whole.
 #pragma once

@@ -75,6 +75,83 @@ TEST_F(NpySamplesTest, PaddedIdsWithOneClassASample) {
   }
 }
 
+// Sequences of labels, for loss ctc; `target_lengths` may stay empty.
+class LabelsTest : public NpySamplesTest {
+ protected:
+  Result<std::unique_ptr<Samples>> Open(const std::string& y, const std::string& target_lengths,
+                                        const std::string& lengths = "") const {
+    std::vector<TestMember> members{{"x.npy", Npy<float>(std::vector<float>(15, 0.5f), "(3, 5)")}, {"y.npy", y}};
+    if (!target_lengths.empty()) members.emplace_back("target_lengths.npy", target_lengths);
+    if (!lengths.empty()) members.emplace_back("lengths.npy", lengths);
+    return OpenSamples({.source = folder_.Put("d.npz", Zip(members)), .task = Task::Classify, .unaligned = true});
+  }
+  void ExpectRefused(const std::string& y, const std::string& target_lengths, std::string_view because,
+                     const std::string& lengths = "") const {
+    const auto samples = Open(y, target_lengths, lengths);
+    ASSERT_FALSE(samples.ok()) << because;
+    EXPECT_EQ(samples.status().exit_code(), 3);
+    EXPECT_NE((samples.status().message() + samples.status().hint()).find(because), std::string::npos)
+        << samples.status().message() << " | " << samples.status().hint();
+  }
+};
+
+TEST_F(LabelsTest, ArePaddedPackedOrOfOneLength) {
+  const std::string lengths = Npy<int64_t>({2, 1, 4}, "(3,)");
+  for (const std::string& y :
+       {Npy<int32_t>({3, 1, 0, -1, 2, 0, 0, 0, 1, 2, 5, 1}, "(3, 4)"), Npy<int64_t>({3, 1, 2, 1, 2, 5, 1}, "(7,)")}) {
+    auto samples = Open(y, lengths);
+    ASSERT_TRUE(samples.ok()) << samples.status().message();
+    const SampleShape& shape = (*samples)->shape();
+    EXPECT_TRUE(shape.target_classes && !shape.target_per_step);
+    EXPECT_EQ(shape.longest_target, 4);
+    EXPECT_EQ(shape.classes, 6);
+    EXPECT_EQ((*samples)->length(1), 5);
+    EXPECT_EQ((*samples)->target_length(1), 1);
+    EXPECT_EQ(Targets<int32_t>(**samples, 0, 0, 2), (Ids{3, 1}));
+    EXPECT_EQ(Targets<int32_t>(**samples, 1, 0, 1), (Ids{2}));
+    EXPECT_EQ(Targets<int32_t>(**samples, 2, 1, 3), (Ids{2, 5, 1}));
+  }
+  auto same = Open(Npy<int32_t>({1, 2, 3, 4, 5, 6}, "(3, 2)"), "");
+  ASSERT_TRUE(same.ok()) << same.status().message();
+  EXPECT_EQ((*same)->target_length(2), 2);
+  EXPECT_EQ(Targets<int32_t>(**same, 1, 0, 2), (Ids{3, 4}));
+}
+
+TEST_F(LabelsTest, WhatNoRowCanSpellIsRefusedWithItsSample) {
+  const std::string lengths = Npy<int64_t>({2, 1, 4}, "(3,)");
+  const auto padded = [](std::vector<int32_t> last) {
+    std::vector<int32_t> y = {3, 1, 0, 0, 2, 0, 0, 0};
+    y.insert(y.end(), last.begin(), last.end());
+    return Npy<int32_t>(y, "(3, 4)");
+  };
+  EXPECT_TRUE(Open(padded({1, 1, 2, 3}), lengths).ok()) << "five steps for four labels and a blank: the control";
+  ExpectRefused(padded({1, 1, 2, 2}), lengths, "sample 2: 4 labels, 2 of them equal to the one before, need 6 steps; it has 5");
+  ExpectRefused(padded({1, 2, 3, 4}), lengths, "sample 2: 4 labels, 0 of them equal to the one before, need 4 steps; it has 3",
+                Npy<int64_t>({5, 5, 3}, "(3,)"));
+  ExpectRefused(padded({1, 0, 2, 3}), lengths, "sample 2, label 1: label is 0; wanted a whole number from 1 on");
+  ExpectRefused(padded({1, 0, 2, 3}), lengths, "0 is the blank");
+  ExpectRefused(padded({1, 2, -1, 3}), lengths, "sample 2, label 2: label is -1");
+  ExpectRefused(padded({1, 2, 3, 4}), Npy<int64_t>({2, 0, 4}, "(3,)"), "sample 1: length is 0");
+  ExpectRefused(padded({1, 2, 3, 4}), Npy<int64_t>({2, 1}, "(2,)"), "has 2 numbers; wanted 3");
+  ExpectRefused(padded({1, 2, 3, 4}), Npy<int64_t>({2, 1, 5}, "(3,)"), "goes up to 5 and sums to 8");
+  ExpectRefused(Npy<int32_t>({1, 2, 3}, "(3,)"), "", "target_lengths");
+}
+
+TEST_F(LabelsTest, NeedAClassifierAndLossCtc) {
+  const std::string source = folder_.Put("d.npz", Zip({{"x.npy", kIds.x}, {"y.npy", kIds.y}}));
+  EXPECT_EQ(OpenSamples({.source = source, .task = Task::Regress, .unaligned = true}).status().exit_code(), 2);
+  EXPECT_EQ(OpenSamples({.source = source, .target_lengths = "l.npy", .task = Task::Classify}).status().exit_code(), 2);
+  EXPECT_EQ(OpenSamples({.source = "generate:parity", .task = Task::Classify, .unaligned = true}).status().exit_code(), 2);
+  EXPECT_TRUE(OpenSamples({.source = "generate:spell", .task = Task::Classify, .unaligned = true}).ok());
+  auto files = OpenSamples({.source = folder_.Put("x.npy", Npy<float>({1, 2, 3, 4}, "(2, 2)")),
+                            .targets = folder_.Put("y.npy", Npy<int8_t>({1, 2, 1}, "(3,)")),
+                            .target_lengths = folder_.Put("l.npy", Npy<int8_t>({2, 1}, "(2,)")),
+                            .task = Task::Classify,
+                            .unaligned = true});
+  ASSERT_TRUE(files.ok()) << files.status().message();
+  EXPECT_EQ((*files)->target_length(0), 2);
+}
+
 TEST_F(NpySamplesTest, PaddedFeaturesWithOneValueASample) {
   const auto samples = Must(kFeatures, Task::Regress);
   ASSERT_NE(samples, nullptr);
@@ -348,6 +425,14 @@ TEST_F(NpySamplesTest, OneHotRowsBecomeClassNumbers) {
         Npy<float>({0, 1, 1, 0, 1, 0, 0, 0}, "(2, 4)"), Npy<float>({0, 1}, "(2,)")}) {
     EXPECT_EQ(open(y).status().exit_code(), 3);
   }
+  std::vector<float> wide(6 * 6000);  // two rows a read
+  for (const size_t one : {17, 6000 + 5999, 12000, 18000 + 1, 24000 + 2, 30000 + 3}) wide[one] = 1.0f;
+  auto many = open(Npy(wide, "(2, 3, 6000)"));
+  ASSERT_TRUE(many.ok()) << many.status().message();
+  EXPECT_EQ(Targets<int32_t>(**many, 0, 0, 3), (Ids{17, 5999, 0}));
+  EXPECT_EQ(Targets<int32_t>(**many, 1, 0, 3), (Ids{1, 2, 3}));
+  wide[30000 + 4] = 1.0f;
+  EXPECT_EQ(open(Npy(wide, "(2, 3, 6000)")).status().exit_code(), 3) << "in the last row";
 }
 
 TEST_F(NpySamplesTest, PaddingBeforeAndBehindARowEndsUpInTheLengths) {
@@ -372,6 +457,15 @@ TEST_F(NpySamplesTest, PaddingBeforeAndBehindARowEndsUpInTheLengths) {
   EXPECT_EQ(Inputs<float>(**features, 0, 0, 1), (Values{0, 1}));
   EXPECT_EQ(Inputs<float>(**features, 1, 0, 1), (Values{2, 0}));
   EXPECT_EQ(open(Npy<int64_t>({0, 0, 1, 2}, "(2, 2)"), Npy<int64_t>({0, 1}, "(2,)")).status().exit_code(), 3) << "nothing left";
+  std::vector<float> wide(2 * 5 * 6000);  // two steps a read
+  for (const size_t step : {1, 2, 3, 5, 6, 7, 8, 9}) wide[step * 6000 + 7 * step] = static_cast<float>(step);
+  auto many = open(Npy(wide, "(2, 5, 6000)"), Npy<int64_t>({0, 1}, "(2,)"));
+  ASSERT_TRUE(many.ok()) << many.status().message();
+  EXPECT_EQ((*many)->length(0), 3);
+  EXPECT_EQ((*many)->length(1), 5);
+  EXPECT_EQ(Inputs<float>(**many, 0, 2, 1)[21], 3.0f);
+  wide[7 * 6000 + 49] = 0.0f;
+  EXPECT_EQ(open(Npy(wide, "(2, 5, 6000)"), Npy<int64_t>({0, 1}, "(2,)")).status().exit_code(), 3) << "a hole in sample 1";
 }
 
 TEST_F(NpySamplesTest, SamplesMayHaveWeights) {
@@ -432,6 +526,50 @@ TEST_F(NpySamplesTest, MoreThanOneScanBufferIsLookedAt) {
   EXPECT_NE(Must({Npy(x, "(4, 10000)"), y, ""}, Task::Regress), nullptr);
   x[39999] = kNaN;
   ExpectRefused({Npy(x, "(4, 10000)"), y, ""}, Task::Regress, "sample 3, step 9999: feature is nan");
+}
+
+TEST_F(NpySamplesTest, SeveralOutputsHaveTheirOwnTargets) {
+  const std::vector<TestMember> members{
+      {"x.npy", Npy<int32_t>({1, 2, 0, 3, 4, 5}, "(2, 3)")},       {"lengths.npy", Npy<int32_t>({2, 3}, "(2,)")},
+      {"y_tags.npy", Npy<int32_t>({1, 6, -1, 2, 3, 0}, "(2, 3)")}, {"y_mood.npy", Npy<float>({0.5, 1.5, 2.5, 3.5}, "(2, 2)")},
+      {"kinds.npy", Npy<float>({0, 1, 0, 1, 0, 0}, "(2, 3)")},     {"whole.npy", Npy<int32_t>({7, 9}, "(2,)")}};
+  const std::string path = folder_.Put("d.npz", Zip(members));
+  SamplesRequest request{.source = path};
+  request.outputs = {{.key = "y_tags"},
+                     {.key = "y_mood"},
+                     {.key = "kinds", .task = Task::Classify, .one_hot = true},
+                     {.key = "whole", .task = Task::Regress}};
+  auto opened = OpenSamples(request);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  Samples& samples = **opened;
+  const SampleShape& shape = samples.shape();
+  ASSERT_EQ(shape.outputs(), 4U);
+  EXPECT_EQ(shape.Target(0), (TargetShape{.per_step = true, .are_classes = true, .width = 1, .classes = 7}));
+  EXPECT_EQ(shape.Target(1), (TargetShape{.per_step = false, .are_classes = false, .width = 2, .classes = 0}));
+  EXPECT_EQ(shape.Target(2), (TargetShape{.per_step = false, .are_classes = true, .width = 1, .classes = 3}));
+  EXPECT_EQ(shape.Target(3), (TargetShape{.per_step = false, .are_classes = false, .width = 1, .classes = 0}));
+  int32_t tags[3] = {}, kind = 0;
+  float mood[2] = {}, whole = 0.0f;
+  ASSERT_TRUE(samples.ReadTargetsOf(0, 1, 0, 3, tags).ok());
+  ASSERT_TRUE(samples.ReadTargetsOf(1, 1, 0, 1, mood).ok());
+  ASSERT_TRUE(samples.ReadTargetsOf(2, 0, 0, 1, &kind).ok());
+  ASSERT_TRUE(samples.ReadTargetsOf(3, 1, 0, 1, &whole).ok());
+  EXPECT_EQ(tags[0], 2);
+  EXPECT_EQ(tags[2], 0);
+  EXPECT_EQ(mood[1], 3.5f);
+  EXPECT_EQ(kind, 1);
+  EXPECT_EQ(whole, 9.0f);
+
+  request.outputs.push_back({.key = "y_more"});
+  const Status missing = OpenSamples(request).status();
+  EXPECT_EQ(missing.exit_code(), 3);
+  EXPECT_NE(missing.message().find("has no array 'y_more'; it holds x, lengths, y_tags"), std::string::npos)
+      << missing.message();
+  request.source = "generate:parity";
+  EXPECT_EQ(OpenSamples(request).status().exit_code(), 2);
+  request.source = folder_.Put("x.npy", Npy<int32_t>({1, 2}, "(1, 2)"));
+  request.targets = request.source;
+  EXPECT_EQ(OpenSamples(request).status().exit_code(), 2);
 }
 
 }  // namespace

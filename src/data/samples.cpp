@@ -66,11 +66,22 @@ Result<Kind> Recognise(const File& file) {
 }
 
 Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
-  const bool has_extra = !request.targets.empty() || !request.lengths.empty() || !request.weights.empty();
+  const bool has_extra = !request.targets.empty() || !request.lengths.empty() || !request.weights.empty() ||
+                         !request.initial_state.empty() || !request.target_lengths.empty();
   if (request.source.empty()) return Status::Usage("no data named", "set data.train to a .npy or .npz file or generate:NAME");
+  if (request.unaligned && request.task != Task::Classify)
+    return Status::Usage("train.loss = \"ctc\" does not go with task \"regress\": its targets are labels",
+                         "set task = \"classify\"");
+  if (!request.unaligned && !request.target_lengths.empty())
+    return Status::Usage("data.target_lengths: only loss \"ctc\" has targets of their own length",
+                         "leave it out, or set train.loss = \"ctc\"");
   if (request.source.starts_with(kGeneratorPrefix)) {
     if (has_extra)
-      return Status::Usage(fmt::format("{}: a generator makes its own targets, lengths and weights", request.source));
+      return Status::Usage(fmt::format("{}: a generator makes its own targets and lengths, and has no more", request.source));
+    if (!request.outputs.empty()) {
+      return Status::Usage(fmt::format("{}: a generator makes the targets of one output", request.source),
+                           "leave [[outputs]] out, or use a .npz file");
+    }
     if (request.padding) {
       return Status::Usage(fmt::format("{}: a generator knows its lengths", request.source),
                            "leave mask_zero or the Masking layer out");
@@ -83,7 +94,11 @@ Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
       return Status::Usage(fmt::format("{}: a generator's values do not lie between 0 and 1", request.source),
                            "choose another loss than binary_crossentropy, or another source");
     }
-    return OpenGenerator(request.source, request.task, request.seed);
+    auto generator = OpenGenerator(request.source, request.task, request.seed);
+    if (generator.ok() && request.unaligned && (*generator)->shape().longest_target == 0)
+      return Status::Usage(fmt::format("{}: its targets are no sequences of labels, which loss \"ctc\" needs", request.source),
+                           "generate:spell has such targets");
+    return generator;
   }
   auto file = File::OpenRead(request.source);
   if (!file.ok()) return file.status();
@@ -91,10 +106,16 @@ Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
   if (!kind.ok()) return kind.status();
   if (kind.value() == Kind::Npz) {
     if (has_extra) {
-      return Status::Usage(fmt::format("{}: a .npz holds its own `y`, `lengths` and `weights`", request.source),
-                           "leave out data.targets, data.lengths and data.weights");
+      return Status::Usage(
+          fmt::format("{}: a .npz holds its own `y`, `lengths`, `weights`, `initial_state` and `target_lengths`",
+                      request.source),
+          "leave out data.targets, data.lengths, data.weights, data.initial_state and data.target_lengths");
     }
     return OpenNpz(std::move(*file), request);
+  }
+  if (!request.outputs.empty()) {
+    return Status::Usage(fmt::format("{}: a .npy file beside another has the targets of one output", request.source),
+                         "save x and the targets of all outputs in one .npz file");
   }
   if (request.targets.empty()) {
     return Status::Usage(fmt::format("{}: a .npy file holds inputs only", request.source),

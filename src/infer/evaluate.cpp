@@ -20,8 +20,10 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
                 .targets = request.targets,
                 .lengths = request.lengths,
                 .valid_file = "",
+                .initial_state = request.initial_state,
                 .valid_share = 0.0,
-                .vocabulary = job.data.vocabulary};
+                .vocabulary = job.data.vocabulary,
+                .target_lengths = request.target_lengths};
   }
   if (!request.memory.empty()) job.memory.budget = request.memory;
   if (request.threads > 0) job.train.threads = request.threads;
@@ -51,7 +53,11 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
                                                               : ready.samples->count();
   const Result<Score> score = ScoreSamples(ready, **engine, part, count);
   if (!score.ok()) return score.status();
-  return EvaluateResult{.score = score.value(), .samples = count, .plan = ready.plan, .peak_bytes = PeakResidentBytes()};
+  return EvaluateResult{.score = score.value(),
+                        .samples = count,
+                        .plan = ready.plan,
+                        .peak_bytes = PeakResidentBytes(),
+                        .outputs = ready.outputs};
 }
 
 }  // namespace plimsoll

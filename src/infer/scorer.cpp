@@ -24,15 +24,16 @@ class MetricSink final : public OutputSink {
   MetricSink(const MetricSink&) = delete;
   MetricSink& operator=(const MetricSink&) = delete;
 
-  void Rows(const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) override {
-    const auto width = static_cast<size_t>(spec_.output_width);
+  void Rows(size_t /*output*/, const RowGroup& group, int64_t first, int64_t count, const float* outputs,
+            int64_t stride) override {
+    const auto width = static_cast<size_t>(spec_.output().width);
     for (int64_t row = 0; row < count; ++row) {
       const int64_t item = first + row;
       const std::span<const float> y(outputs + row * stride, width);
-      if (spec_.class_targets()) {
-        metric_->Item(y, group.classes[item], {});
+      if (spec_.output().class_targets()) {
+        metric_->Item(y, group.targets[0].classes[item], {});
       } else {
-        metric_->Item(y, -1, {group.values + item * spec_.output_width, width});
+        metric_->Item(y, -1, {group.targets[0].values + item * spec_.output().width, width});
       }
     }
   }
@@ -45,15 +46,24 @@ class MetricSink final : public OutputSink {
 
 }  // namespace
 
-Score ToScore(const StepSums& sums, Task task) {
-  Score score{.loss = sums.loss / static_cast<double>(sums.items), .items = sums.items};
-  if (task == Task::Classify) score.accuracy = sums.hits / static_cast<double>(sums.items);
+Score ToScore(const StepSums& sums, const Spec& spec) {
+  Score score{.loss = sums.MeanLoss(spec)};
+  for (size_t i = 0; i < spec.outputs.size(); ++i) {
+    const OutputSums& own = sums.outputs[i];
+    const auto items = static_cast<double>(own.items);
+    const bool judged = spec.outputs[i].class_targets() && spec.outputs[i].loss != Loss::Ctc;
+    score.outputs[i] = {.loss = own.loss / items, .accuracy = judged ? own.hits / items : -1.0};
+    score.items += own.items;
+  }
+  const OutputSums& first = sums.outputs[0];
+  if (first.labels > 0) score.label_error_rate = static_cast<double>(first.label_errors) / static_cast<double>(first.labels);
+  if (spec.outputs.size() == 1) score.accuracy = score.outputs[0].accuracy;
   return score;
 }
 
 Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count) {
   Samples* samples = part == ScoredPart::ValidationFile ? setup.valid.get() : setup.samples.get();
-  Batch batch(samples, engine.batch_buffers(), setup.plan.group_rows, setup.network->spec().reversed);
+  Batch batch(samples, engine.batch_buffers(CarriedBy::Scores), setup.plan.group_rows, setup.network->spec().reversed);
   int64_t* numbers = engine.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
   const int64_t batch_size = std::min(setup.job.train.batch_size, setup.samples->count());
   CustomMetric* metric = setup.job.train.custom_metric.get();
@@ -74,14 +84,14 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
           break;
       }
     }
-    batch.Start(numbers, now);
+    batch.Start(numbers, now, place / batch_size + 1);
     for (int64_t group = 0; group < batch.groups(); ++group) {
       const Result<RowGroup> rows = batch.Read(group);
       if (!rows.ok()) return rows.status();
       engine.step.EvaluateGroup(rows.value(), sums);
     }
   }
-  Score score = ToScore(sums, setup.job.task);
+  Score score = ToScore(sums, setup.network->spec());
   score.loss += engine.penalty.Value();
   if (metric != nullptr) score.metric = metric->Value();
   return score;

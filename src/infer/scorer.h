@@ -16,6 +16,6 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
 // What a run is scored on: its validation data, else the first 1024 training samples.
 Result<Score> ScoreRun(Setup& setup, Engine& engine);
 
-Score ToScore(const StepSums& sums, Task task);
+Score ToScore(const StepSums& sums, const Spec& spec);
 
 }  // namespace plimsoll

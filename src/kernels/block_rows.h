@@ -49,6 +49,12 @@ inline int64_t ActiveIn(const BlockRows& block, int step, const Share& share) {
   return std::max<int64_t>(0, std::min<int64_t>(share.end, block.rows[step]) - share.begin);
 }
 
+// Of n active rows from `first` on: those that go on behind step `end`, counted from the sequence's start.
+inline int64_t GoingOn(const int32_t* lengths, int64_t first, int64_t n, int64_t end) {
+  while (n > 0 && lengths[first + n - 1] <= end) --n;
+  return n;
+}
+
 // Floats between two rows of activations of a width: whole vectors, and never a multiple of 2 KiB, whose rows would
 // compete for the same few lines of the first cache.
 constexpr int64_t ActivationStride(int64_t width) {

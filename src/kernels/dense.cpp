@@ -1,8 +1,22 @@
 #include "kernels/dense.h"
 
+#include <cstring>
+
 #include "kernels/pointwise.h"
 
 namespace plimsoll {
+
+namespace {
+
+// Units [first, end) of the weights of input tile q, unit after unit; `first` is that of a panel.
+void TransposeUnits(float* to, const float* weights, int64_t q, int64_t first, int64_t end, const DenseShape& shape) {
+  for (int64_t unit = first; unit < end; unit += kPanelColumns, to += kPanelColumns * kPanelColumns) {
+    TransposeTile(to, weights + unit * shape.inputs, q * kPanelColumns, shape.inputs,
+                  std::min<int64_t>(kPanelColumns, end - unit), kPanelColumns);
+  }
+}
+
+}  // namespace
 
 DenseTiles AddDenseTiles(ProductSet& set, const DenseShape& shape) {
   const auto inputs = static_cast<int32_t>(shape.inputs), units = static_cast<int32_t>(shape.units);
@@ -14,7 +28,14 @@ DenseTiles AddDenseTiles(ProductSet& set, const DenseShape& shape) {
       AddColumnTiles({.k = inputs, .lda = kPanelColumns, .ldb = input_stride, .ldc = stride, .add = true}, units, heights);
   if (shape.input_gradient) {
     const auto input_width = static_cast<int32_t>(ActivationStride(inputs));
-    tiles.back = AddColumnTiles({.k = units, .lda = kPanelColumns, .ldb = stride, .ldc = input_width}, inputs, heights);
+    TileShape tile{.k = static_cast<int32_t>(shape.transposed_units()),
+                   .lda = kPanelColumns,
+                   .ldb = stride,
+                   .ldc = input_width,
+                   .add = shape.in_chunks};
+    tiles.back = AddColumnTiles(tile, inputs, heights);
+    tile.k = static_cast<int32_t>(shape.units % DenseShape::kChunkUnits);
+    if (shape.in_chunks && tile.k > 0) tiles.back_rest = AddColumnTiles(tile, inputs, heights);
   }
   tiles.sum =
       AddColumnTiles({.n = inputs, .lda = stride, .ldb = input_stride, .ldc = kPanelColumns, .add = true, .transposed = true},
@@ -26,11 +47,7 @@ void dense_transpose(float* transposed, const float* weights, const DenseShape& 
   pool.Run([&](int part) {
     const Share share = ShareOf(shape.input_tiles(), part, pool.size());
     for (int64_t q = share.begin; q < share.end; ++q) {
-      for (int64_t panel = 0; panel < shape.panels(); ++panel) {
-        const int64_t columns = std::min<int64_t>(kPanelColumns, shape.units - panel * kPanelColumns);
-        TransposeTile(transposed + (q * shape.units + panel * kPanelColumns) * kPanelColumns,
-                      weights + panel * shape.inputs * kPanelColumns, q * kPanelColumns, shape.inputs, columns, kPanelColumns);
-      }
+      TransposeUnits(transposed + q * shape.units * kPanelColumns, weights, q, 0, shape.units, shape);
     }
   });
 }
@@ -79,6 +96,32 @@ void dense_rows_backward(float* d_x, const float* delta, const float* transposed
                                                     transposed + q * shape.units * kPanelColumns);
     });
   }
+}
+
+// A thread has its own tiles of inputs, so that no weight is transposed twice; a sum goes on from chunk to chunk in one order.
+void dense_backward_in_chunks(float* d_x, const float* delta, const float* weights, float* transposed, int64_t rows,
+                              const DenseShape& shape, const DenseTiles& tiles, ThreadPool& pool) {
+  const int64_t d_stride = ActivationStride(shape.inputs), column_tiles = shape.input_tiles();
+  pool.Run([&](int part) {
+    const Share share = ShareOf(column_tiles, part, pool.size());
+    if (share.begin == share.end) return;
+    const int64_t column = share.begin * kPanelColumns, end = std::min(share.end * kPanelColumns, WholeVectors(shape.inputs));
+    for (int64_t row = 0; row < rows; ++row) {
+      std::memset(d_x + row * d_stride + column, 0, static_cast<size_t>(end - column) * sizeof(float));
+    }
+    for (int64_t first = 0; first < shape.units; first += DenseShape::kChunkUnits) {
+      const int64_t behind = std::min(first + DenseShape::kChunkUnits, shape.units);
+      const ColumnTiles& back = behind - first == shape.transposed_units() ? tiles.back : tiles.back_rest;
+      const auto chunk = [&](int64_t q) { return transposed + q * shape.transposed_units() * kPanelColumns; };
+      for (int64_t q = share.begin; q < share.end; ++q) TransposeUnits(chunk(q), weights, q, first, behind, shape);
+      ForTiles(rows, [&](int64_t row, int64_t n) {
+        for (int64_t q = share.begin; q < share.end; ++q) {
+          (*tiles.set)[back.at(q, column_tiles) + static_cast<int>(n) - 1](d_x + row * d_stride + q * kPanelColumns,
+                                                                           delta + row * shape.stride() + first, chunk(q));
+        }
+      });
+    }
+  });
 }
 
 void dense_gradient(float* d_weights, float* d_bias, const float* delta, const float* x, int64_t rows, const DenseShape& shape,

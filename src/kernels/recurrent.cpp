@@ -310,9 +310,10 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
     for (int step = block.steps - 1; step >= 0; --step) {
       const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
       if (n == 0) continue;
-      if (at.truncate > 0 && (at.first_step + step + 1) % at.truncate == 0) {
-        std::memset(at.d_h + own_h, 0, static_cast<size_t>(n * h_stride) * sizeof(float));
-        if (shape.has_c()) std::memset(at.d_c + own, 0, static_cast<size_t>(n * stride) * sizeof(float));
+      if (const int64_t end = at.first_step + step + 1; at.truncate > 0 && end % at.truncate == 0) {
+        const int64_t going_on = GoingOn(at.lengths, share.begin, n, end);
+        std::memset(at.d_h + own_h, 0, static_cast<size_t>(going_on * h_stride) * sizeof(float));
+        if (shape.has_c()) std::memset(at.d_c + own, 0, static_cast<size_t>(going_on * stride) * sizeof(float));
       }
       const float *h_before = before(h_start, at.h, h_stride, step), *fed = h_before;
       float* d_fed = at.d_h + own_h;

@@ -87,7 +87,7 @@ struct RecurrentTiles {
   const ProductSet* set = nullptr;
   int project = 0, recur = 0, recur_reset = 0;       // heights 1 .. kTileRows
   ColumnTiles back_state, back_reset, back_inputs;   // gradients of h', r h' and x: batch over panels
-  int sum_inputs = 0, sum_state = 0, sum_reset = 0;  // weight gradients: 128, 64, 32, 16, 8, 4, 2, 1 rows a call
+  int sum_inputs = 0, sum_state = 0, sum_reset = 0;  // weight gradients: kSumRows, half of that, ... 1 rows a call
   DenseTiles projection;
 };
 RecurrentTiles AddRecurrentTiles(ProductSet& set, const RecurrentShape& shape);
@@ -168,6 +168,7 @@ struct BackwardBuffers {
   uint64_t* offsets = nullptr;
   int64_t first_step = 0;  // of the block, in the sequence
   int64_t truncate = 0;    // above 0: at every so many steps of a sequence the gradients of h and c from behind are forgotten
+  const int32_t* lengths = nullptr;  // of the rows; with truncate
 };
 void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed transposed, const BlockRows& block,
                               const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);

@@ -8,7 +8,7 @@
 
 namespace plimsoll {
 
-inline constexpr int kSumRows = 128;  // most rows of one weight-gradient call; a power of two
+inline constexpr int kSumRows = 64;  // most rows of one weight-gradient call; a power of two
 
 // Columns of the last tile of 32, in whole vectors.
 constexpr int32_t TailColumns(int64_t width) {
@@ -42,7 +42,7 @@ void ForTiles(int64_t rows, const Function& function) {
   }
 }
 
-// Tiles that add the products of 128, 64, ... 1 rows; gives the number of the first.
+// Tiles that add the products of kSumRows, half of that, ... 1 rows; gives the number of the first.
 inline int AddSumTiles(ProductSet& set, TileShape shape) {
   int first = -1;
   for (int rows = kSumRows; rows >= 1; rows /= 2) {

@@ -15,10 +15,6 @@ namespace {
 enum Key { Transposed = kFirstOwnKey, Past, PastStart, Columns, GradColumns, GradPast };
 constexpr int64_t kFloat = sizeof(float);
 
-void CopyFloats(float* to, const float* from, int64_t floats) {
-  if (floats > 0) std::memcpy(to, from, static_cast<size_t>(floats * kFloat));
-}
-
 }  // namespace
 
 Conv1D::Conv1D(const Config& config)
@@ -59,8 +55,12 @@ void Conv1D::Declare(NeedList& needs, bool training) const {
 
 std::vector<WeightTensor> Conv1D::Weights() const {
   using Order = WeightTensor::Order;
-  std::vector<WeightTensor> tensors = {
-      {.name = "weight", .rows = shape_.units, .columns = shape_.inputs, .order = Order::Panels, .rule = config_.kernel}};
+  std::vector<WeightTensor> tensors = {{.name = "weight",
+                                        .rows = shape_.units,
+                                        .columns = shape_.inputs,
+                                        .order = Order::Panels,
+                                        .rule = config_.kernel,
+                                        .taps = config_.taps}};
   if (!config_.use_bias) return tensors;
   tensors.push_back({.name = "bias",
                      .rows = shape_.units,
@@ -107,7 +107,7 @@ void Conv1D::Gather(const Slice& in, const float* past_rows, const OwnerMemory& 
     ForEachTap(block, share, /*ascending=*/true, [&](int64_t row, int64_t place, int64_t tap, int64_t looked) {
       const float* from = looked >= 0 ? in.data + (block.rows.first[looked] + row) * in.stride
                                       : past_rows + row * past_stride + (past() + looked) * inputs;
-      CopyFloats(columns + place * shape_.input_stride + tap * inputs, from, inputs);
+      CopyRows(columns + place * shape_.input_stride + tap * inputs, from, 1, inputs);
     });
   });
 }
@@ -126,7 +126,7 @@ void Conv1D::Forward(const Slice& in, const Slice& out, const OwnerMemory& memor
   const Block& block = *in.block;
   const int64_t inputs = config_.inputs, steps = block.rows.steps, past_stride = WholeVectors(past_floats());
   float* past_rows = past() > 0 ? memory.F32(Past) : nullptr;
-  if (memory.Has(PastStart)) CopyFloats(memory.F32(PastStart), past_rows, block.rows.rows[0] * past_stride);
+  if (memory.Has(PastStart)) CopyRows(memory.F32(PastStart), past_rows, block.rows.rows[0], past_stride);
   Gather(in, past_rows, memory, *run.pool);
   Finish(out, memory, run);
   if (past_rows == nullptr) return;
@@ -137,7 +137,7 @@ void Conv1D::Forward(const Slice& in, const Slice& out, const OwnerMemory& memor
     float* rows = past_rows + row * past_stride;
     std::memmove(rows, rows + (past() - kept) * inputs, static_cast<size_t>(kept * inputs * kFloat));
     for (int64_t i = 0; i < own; ++i) {
-      CopyFloats(rows + (kept + i) * inputs, in.data + (block.rows.first[steps - own + i] + row) * in.stride, inputs);
+      CopyRows(rows + (kept + i) * inputs, in.data + (block.rows.first[steps - own + i] + row) * in.stride, 1, inputs);
     }
   }
 }
@@ -171,7 +171,7 @@ void Conv1D::Backward(const Slice& in, const Slice& out, const Slice& d_out, con
       for (int64_t row = share.begin; row < end; ++row) {
         float* d = d_in.data + (block.rows.first[step] + row) * d_in.stride;
         std::memset(d, 0, static_cast<size_t>(WholeVectors(inputs) * kFloat));
-        if (behind >= 0) CopyFloats(d, d_past + row * past_stride + behind * inputs, inputs);
+        if (behind >= 0) CopyRows(d, d_past + row * past_stride + behind * inputs, 1, inputs);
       }
     }
     const int64_t rows = share.begin + ActiveIn(block.rows, 0, share), moved = std::min<int64_t>(steps, past());

@@ -14,6 +14,8 @@ class Custom final : public Layer {
     int64_t inputs = 0;
     bool learns = true;
   };
+  static constexpr size_t kMostTensors = 16;
+
   explicit Custom(Config config);
 
   std::string Describe() const override;
@@ -26,8 +28,6 @@ class Custom final : public Layer {
                 const RunContext& run) const override;
 
  private:
-  static constexpr size_t kMostTensors = 16;
-
   CustomForward<float> RowsOf(const Slice& in, const Slice& out, int64_t first, int64_t rows) const;
 
   Config config_;

@@ -18,6 +18,7 @@ class Dense final : public Layer {
     bool learns = true;
     WeightRule kernel{.start = Initializer::GlorotUniform};
     WeightRule bias;
+    std::string tied_to = {};  // the Embedding whose table, in panels, is the kernel; empty: its own
   };
   explicit Dense(const Config& config);
 
@@ -33,10 +34,15 @@ class Dense final : public Layer {
                 const RunContext& run) const override;
 
  private:
+  bool tied() const { return !tied_to_.empty(); }
+  int64_t own_weights() const { return tied() ? 0 : shape_.weights(); }  // floats before the bias
+  const float* Kernel(const OwnerMemory& memory) const { return memory.F32(tied() ? kTiedWeights : kWeights); }
+
   DenseShape shape_;
   Activation activation_;
   bool learns_;
   WeightRule kernel_, bias_;
+  std::string tied_to_;
   DenseTiles tiles_;
 };
 

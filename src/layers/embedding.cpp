@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/pointwise.h"
@@ -13,13 +14,19 @@ std::string Embedding::Describe() const {
 }
 
 void Embedding::Declare(NeedList& needs, bool /*training*/) const {
-  needs.Param(kWeights, "weights", config_.ids * stride_ * static_cast<int64_t>(sizeof(float)));
+  needs.Param(kWeights, "weights", floats() * static_cast<int64_t>(sizeof(float)));
+}
+
+int64_t Embedding::floats() const {
+  if (!config_.panels) return config_.ids * stride_;
+  return (config_.ids + kPanelColumns - 1) / kPanelColumns * kPanelColumns * config_.width;
 }
 
 std::vector<WeightTensor> Embedding::Weights() const {
   return {{.name = "weight",
            .rows = config_.ids,
            .columns = config_.width,
+           .order = config_.panels ? WeightTensor::Order::Panels : WeightTensor::Order::Rows,
            .stride = stride_,
            .rule = config_.table,
            .rows_are_inputs = true}};
@@ -30,6 +37,13 @@ void Embedding::Forward(const Slice& in, const Slice& out, const OwnerMemory& me
   run.pool->Run([&](int part) {
     const Share share = ShareOf(out.count, part, run.pool->size());
     for (int64_t row = share.begin; row < share.end; ++row) {
+      if (config_.panels) {
+        const float* first = table + FirstInPanel(in.ids[row]);
+        float* vector = out.data + row * out.stride;
+        for (int64_t column = 0; column < config_.width; ++column) vector[column] = first[column * kPanelColumns];
+        std::fill(vector + config_.width, vector + stride_, 0.0f);
+        continue;
+      }
       std::memcpy(out.data + row * out.stride, table + in.ids[row] * stride_, static_cast<size_t>(stride_) * sizeof(float));
     }
   });
@@ -47,6 +61,13 @@ void Embedding::Backward(const Slice& in, const Slice& out, const Slice& d_out, 
     const Share columns = ShareOf(WholeVectors(config_.width), part, run.pool->size(), 8);
     if (columns.end == columns.begin) return;
     for (int64_t row = 0; row < out.count; ++row) {
+      if (config_.panels) {
+        float* first = gradient + FirstInPanel(in.ids[row]);
+        const float* vector = d_out.data + row * d_out.stride;
+        const int64_t end = std::min(columns.end, config_.width);
+        for (int64_t column = columns.begin; column < end; ++column) first[column * kPanelColumns] += vector[column];
+        continue;
+      }
       add_rows(gradient + in.ids[row] * stride_ + columns.begin, d_out.data + row * d_out.stride + columns.begin, 1,
                columns.end - columns.begin, d_out.stride);
     }

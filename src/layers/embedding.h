@@ -10,7 +10,8 @@ class Embedding final : public Layer {
   struct Config {
     int64_t ids = 0;  // in [0, ids)
     int64_t width = 0;
-    bool learns = true;  // false: there is no backward, as nothing lies below
+    bool learns = true;   // false: there is no backward, as nothing lies below
+    bool panels = false;  // the table lies as a Dense keeps its kernel, because one is tied to it
     WeightRule table{.start = Initializer::RandomUniform};
   };
   explicit Embedding(const Config& config) : config_(config), stride_(ActivationStride(config.width)) {}
@@ -28,6 +29,9 @@ class Embedding final : public Layer {
                 const RunContext& run) const override;
 
  private:
+  int64_t floats() const;  // of the table, padding included
+  // The first element of a vector in panels; the others follow kPanelColumns apart.
+  int64_t FirstInPanel(int64_t id) const { return id / kPanelColumns * kPanelColumns * config_.width + id % kPanelColumns; }
   Config config_;
   int64_t stride_;
 };

@@ -17,6 +17,14 @@
 
 namespace plimsoll {
 
+// Targets that are sequences of labels without steps, a row each.
+struct RowLabels {
+  const int32_t* labels = nullptr;   // [row][longest]
+  const int32_t* lengths = nullptr;  // [row] labels
+  int64_t longest = 0;
+  const float* weights = nullptr;  // [row] what it counts; null: 1
+};
+
 // A Block of a row group: kBlockSteps time steps (fewer at the end) of all rows active in them.
 // Behind pooling there are no steps: one row a sample, described as a block of one step.
 struct Block {
@@ -27,6 +35,7 @@ struct Block {
   int64_t row_steps_before = 0;      // of the row group, before the block
   int64_t rows_before = 0;           // of the step before the block
   const int32_t* classes = nullptr;  // packed targets of the block, those of the steps before in front; null: not classes
+  RowLabels labels = {};             // of the rows, where a target is a sequence of labels
 };
 
 // Rows [begin, begin + count) of a block, packed. `data` is the first of them.
@@ -42,17 +51,33 @@ struct Slice {
 // What all layers share while a step runs.
 struct RunContext {
   ThreadPool* pool = nullptr;
-  bool training = false;      // dropout acts
-  uint64_t dropout_seed = 0;  // SeedFor(seed, RandomUse::Dropout)
-  uint64_t update = 0;        // number of the update
-  float scale = 0.0f;         // of the loss: one over the items of the batch
+  const OwnerMemory* layers = nullptr;  // the memory of every layer, by number, for one that reads another's State
+  bool training = false;                // dropout acts
+  uint64_t dropout_seed = 0;            // SeedFor(seed, RandomUse::Dropout)
+  uint64_t update = 0;                  // number of the update
+  float scale = 0.0f;                   // of the first output's loss: its weight over its items; for layers that are a loss
 };
 
 // Keys that mean the same in every layer; a layer's own begin at kFirstOwnKey.
 inline constexpr int kWeights = 0;   // what training changes: Life::Param
 inline constexpr int kGradient = 1;  // the same size, Life::Grad; declared by the model for every layer that learns
 inline constexpr int kTouched = 2;   // a bit for each row of a table that the batch has looked up; with lazy_adam alone
-inline constexpr int kFirstOwnKey = 3;
+inline constexpr int kTiedWeights =
+    3;  // those of the layer that this one is tied to, and their gradient: its, not declared here
+inline constexpr int kTiedGradient = 4;
+inline constexpr int kFirstOwnKey = 5;
+
+// What a recurrent layer carries from step to step, a row a sample: final from the row's end on, its gradient until the last
+// block is run backward. width 0: it has none.
+struct StatePart {
+  int64_t width = 0;
+  int64_t stride = 0;  // floats between rows
+  int state = 0;       // keys
+  int gradient = 0;
+};
+struct StateParts {
+  StatePart h, c;
+};
 
 // Operations that a row takes, counted as products: a multiplication or an addition is one, and pointwise work stands for
 // as many products as take its time.
@@ -73,6 +98,7 @@ class Layer {
   virtual LayerWork Work() const = 0;
   virtual std::vector<WeightTensor> Weights() const { return {}; }
   virtual bool carries_rows() const { return false; }  // its output needs the rows before the block in front of it
+  virtual StateParts state() const { return {}; }
 
   // While it runs. Prepare follows every change of the weights.
   virtual void Prepare(const OwnerMemory&, ThreadPool&) const {}

@@ -22,6 +22,12 @@ class OwnerMemory {
     if (places_.size() <= static_cast<size_t>(need.key)) places_.resize(static_cast<size_t>(need.key) + 1);
     places_[static_cast<size_t>(need.key)] = {base, need.life, need.unit, need.bytes};
   }
+  // What another owner holds, under a key of one's own; nothing where it has no such buffer.
+  void Share(int key, const OwnerMemory& other, int other_key) {
+    if (!other.Has(other_key)) return;
+    if (places_.size() <= static_cast<size_t>(key)) places_.resize(static_cast<size_t>(key) + 1);
+    places_[static_cast<size_t>(key)] = other.places_[static_cast<size_t>(other_key)];
+  }
   // Of one unit: the whole buffer where the need is counted once.
   int64_t bytes(int key) const {
     PLIMSOLL_CHECK(Has(key), "a buffer that was not declared was asked for");

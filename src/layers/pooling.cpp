@@ -32,9 +32,13 @@ const char* PoolingName(PoolingMode mode) {
       return "mean";
     case PoolingMode::Max:
       return "max";
+    case PoolingMode::State:
+      return "state";
   }
   __builtin_unreachable();
 }
+
+Pooling::Pooling(const Config& config) : config_(config), stride_(ActivationStride(config.width + config.cell.width)) {}
 
 std::string Pooling::Describe() const { return fmt::format("Pooling(mode={})", PoolingName(config_.mode)); }
 
@@ -70,7 +74,13 @@ void Pooling::Forward(const Slice& in, const Slice&, const OwnerMemory& memory, 
     const bool ends = time + 1 == block.lengths[row];
     switch (config_.mode) {
       case PoolingMode::Last:
-        if (ends) std::memcpy(v, x, static_cast<size_t>(config_.width) * sizeof(float));
+      case PoolingMode::State:
+        if (!ends) break;
+        std::memcpy(v, x, static_cast<size_t>(config_.width) * sizeof(float));
+        if (const StatePart& cell = config_.cell; cell.width > 0) {
+          const float* c = run.layers[config_.of_number].F32(cell.state) + row * cell.stride;
+          std::memcpy(v + config_.width, c, static_cast<size_t>(cell.width) * sizeof(float));
+        }
         break;
       case PoolingMode::Mean: {
         const float share_of_step = 1.0f / static_cast<float>(block.lengths[row]);
@@ -107,7 +117,13 @@ void Pooling::Backward(const Slice& in, const Slice&, const Slice&, const Slice&
     std::memset(d, 0, static_cast<size_t>(padded) * sizeof(float));
     switch (config_.mode) {
       case PoolingMode::Last:
-        if (time + 1 == block.lengths[row]) std::memcpy(d, g, static_cast<size_t>(config_.width) * sizeof(float));
+      case PoolingMode::State:
+        if (time + 1 != block.lengths[row]) break;
+        std::memcpy(d, g, static_cast<size_t>(config_.width) * sizeof(float));
+        if (const StatePart& cell = config_.cell; cell.width > 0) {  // the layer has not been there yet on its way back
+          float* d_c = run.layers[config_.of_number].F32(cell.gradient) + row * cell.stride;
+          for (int64_t u = 0; u < cell.width; ++u) d_c[u] += g[config_.width + u];
+        }
         break;
       case PoolingMode::Mean: {
         const float share_of_step = 1.0f / static_cast<float>(block.lengths[row]);

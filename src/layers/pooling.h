@@ -1,5 +1,6 @@
-// pooling: all steps of a row to one row: the last, the mean or the maximum. Causal: the running value is State, final when
-//   the row ends, so the head behind it runs once, on the State of all rows.
+// pooling: all steps of a row to one row: the last, the mean or the maximum, or what a recurrent layer carries on behind the
+//   last. Causal: the running value is State, final when the row ends, so the head behind it runs once, on the State of all
+//   rows.
 #pragma once
 
 #include "layers/layer.h"
@@ -11,12 +12,14 @@ class Pooling final : public Layer {
  public:
   struct Config {
     PoolingMode mode = PoolingMode::Last;
-    int64_t width = 0;
+    int64_t width = 0;    // of the input
+    StatePart cell = {};  // State: c of the layer that is read, where it has one
+    int of_number = 0;    // and the layer's number
   };
-  explicit Pooling(const Config& config) : config_(config), stride_(ActivationStride(config.width)) {}
+  explicit Pooling(const Config& config);
 
   std::string Describe() const override;
-  int64_t width() const override { return config_.width; }
+  int64_t width() const override { return config_.width + config_.cell.width; }
   void Declare(NeedList& needs, bool training) const override;
   LayerWork Work() const override {
     return {.forward = 10.0 * static_cast<double>(width()), .backward = 20.0 * static_cast<double>(width())};

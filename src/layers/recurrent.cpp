@@ -284,6 +284,12 @@ void Recurrent::StartBackward(const OwnerMemory& memory, int64_t rows) const {
   }
 }
 
+StateParts Recurrent::state() const {
+  StateParts parts{.h = {.width = shape_.width(), .stride = shape_.h_stride(), .state = StateH, .gradient = GradH}};
+  if (shape_.has_c()) parts.c = {.width = shape_.units, .stride = shape_.stride(), .state = StateC, .gradient = GradC};
+  return parts;
+}
+
 // The block's inputs as the products read them: masked, or as they are.
 const float* Recurrent::MaskInputs(const Slice& in, const OwnerMemory& memory, const RunContext& run) const {
   if (!masks_inputs(run)) return in.data;
@@ -356,7 +362,8 @@ void Recurrent::Backward(const Slice& in, const Slice& out, const Slice& d_out, 
                            .d_masked = Optional(memory, GradMaskedH),
                            .offsets = memory.U64(Offsets),
                            .first_step = out.block->first_step,
-                           .truncate = truncate_};
+                           .truncate = truncate_,
+                           .lengths = out.block->lengths};
   recurrent_block_backward(at, Transposed(memory), rows, shape_, tiles_, *run.pool);
   if (d_in.data != nullptr && masks_inputs(run)) {
     MaskSteps(d_in.data, d_in.data, d_in.stride, memory.F32(InputMask), ActivationStride(shape_.inputs), shape_.inputs, rows,

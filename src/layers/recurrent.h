@@ -37,6 +37,7 @@ class Recurrent final : public Layer {
   LayerWork Work() const override;
   std::vector<WeightTensor> Weights() const override;
   bool carries_rows() const override { return true; }
+  StateParts state() const override;
   void Prepare(const OwnerMemory& memory, ThreadPool& pool) const override;
   void StartForward(const OwnerMemory& memory, int64_t rows) const override;
   void StartBackward(const OwnerMemory& memory, int64_t rows) const override;

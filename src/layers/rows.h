@@ -1,10 +1,11 @@
-// rows: what several layers do with rows: a loop over them that the threads of the pool share, and whole rows copied.
+// rows: what is done with rows in several places: a loop over them that the threads of the pool share, and copies.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
 #include "base/threads.h"
+#include "layers/layer.h"
 
 namespace plimsoll {
 
@@ -20,6 +21,26 @@ void ForRows(ThreadPool& pool, int64_t rows, const Function& function) {
 // Rows that lie `stride` floats apart, with all that is between them.
 inline void CopyRows(float* to, const float* from, int64_t rows, int64_t stride) {
   std::memcpy(to, from, static_cast<size_t>(rows * stride) * sizeof(float));
+}
+
+// State from and to rows `stride` apart, h and then c.
+inline void LoadState(const StateParts& parts, const OwnerMemory& memory, const float* from, int64_t stride, int64_t rows) {
+  for (const StatePart& part : {parts.h, parts.c}) {
+    if (part.width == 0) continue;
+    for (int64_t row = 0; row < rows; ++row) {
+      CopyRows(memory.F32(part.state) + row * part.stride, from + row * stride, 1, part.width);
+    }
+    from += part.width;
+  }
+}
+inline void SaveState(const StateParts& parts, const OwnerMemory& memory, float* to, int64_t stride, int64_t rows) {
+  for (const StatePart& part : {parts.h, parts.c}) {
+    if (part.width == 0) continue;
+    for (int64_t row = 0; row < rows; ++row) {
+      CopyRows(to + row * stride, memory.F32(part.state) + row * part.stride, 1, part.width);
+    }
+    to += part.width;
+  }
 }
 
 }  // namespace plimsoll

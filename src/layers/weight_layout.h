@@ -48,6 +48,7 @@ struct WeightTensor {
   WeightRule rule;
   bool forget_one = false;       // a bias of an LSTM: that of the forget gate begins at 1, whatever the rule
   bool rows_are_inputs = false;  // a table that is looked up by row; elsewhere columns are inputs
+  int64_t taps = 1;              // of a Conv1D: the steps that the columns stand for, of each of which an output is one more
 
   int64_t Place(int64_t row, int64_t column) const {
     switch (order) {

@@ -26,7 +26,7 @@ class GradientRoutes {
   GradientRoutes(const std::vector<Node>& nodes, const std::vector<bool>& learns, int body_nodes);
 
   const std::vector<Route>& inputs(int node) const { return inputs_[static_cast<size_t>(node)]; }
-  // The buffer of a node's own gradient; -1: none (nothing learns, or pooling, or the last node).
+  // The buffer of a node's own gradient; -1: none (nothing learns, or pooling, or an output).
   int buffer(int node) const { return buffers_[static_cast<size_t>(node)]; }
   // Widths of the buffers, in columns.
   const std::vector<int64_t>& block_widths() const { return block_widths_; }

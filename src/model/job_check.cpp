@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/job_schema.h"
+#include "plimsoll/observer.h"
 
 namespace plimsoll {
 namespace {
@@ -32,6 +33,11 @@ Status CheckJob(const Job& job) {
     const auto type = std::find_if(LayerTypes().begin(), LayerTypes().end(),
                                    [&](const LayerType& known) { return known.start.index() == layer.kind.index(); });
     PLIMSOLL_RETURN_IF_ERROR(CheckFields(type->fields, layer, fmt::format("model.layers[{}].", number)));
+  }
+  if (job.outputs.size() > kMostOutputs)
+    return Status::Usage(fmt::format("outputs: {} of them, wanted at most {}", job.outputs.size(), kMostOutputs));
+  for (size_t number = 0; number < job.outputs.size(); ++number) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckFields(OutputFields(), job.outputs[number], fmt::format("outputs[{}].", number)));
   }
   return Status::Ok();
 }

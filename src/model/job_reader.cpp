@@ -17,6 +17,7 @@
 #include "base/suggest.h"
 #include "model/job_schema.h"
 #include "model/job_tree.h"
+#include "model/layer_kinds.h"
 #include "plimsoll/options.h"
 
 namespace plimsoll {
@@ -25,6 +26,7 @@ namespace {
 using Kind = JobValue::Kind;
 constexpr size_t kLargestFile = kMiB;  // a job is a page of text; anything larger is the wrong file
 constexpr std::string_view kLayers = "model.layers";
+constexpr std::string_view kOutputs = "outputs";
 
 Result<std::string> ReadText(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -92,7 +94,7 @@ Status UnknownKey(const KeyPlace& at) {
   std::string offer;
   if (hint.empty()) {
     std::vector<std::string_view> near = KeysOf(JobFields(), section);
-    for (const std::string_view name : {"data", "train", "memory", "model"}) {
+    for (const std::string_view name : {"data", "train", "memory", "model", "outputs"}) {
       if (section.empty()) near.push_back(name);
     }
     if (section == "model.") near = {"layers"};
@@ -135,10 +137,14 @@ const LayerType* FindLayerType(std::string_view name) {
 
 Status UnknownLayerType(const KeyPlace& at, const JobValue& type) {
   std::vector<std::string_view> names;
-  for (const LayerType& known : LayerTypes()) names.push_back(known.name);
-  return Status::Usage(
-      fmt::format("{}{}.type: unknown layer type {}{}", at.Prefix(), at.key, Quoted(type.text), DidYouMean(type.text, names)),
-      fmt::format("one of {}", fmt::join(names, ", ")));
+  for (const LayerType& known : LayerTypes()) {
+    if (CanBeListed(known.start)) names.push_back(known.name);
+  }
+  std::string hint(HintForForeignName(kLayers, type.text));
+  const std::string offer = hint.empty() ? DidYouMean(type.text, names) : "";
+  if (hint.empty()) hint = fmt::format("one of {}", fmt::join(names, ", "));
+  return Status::Usage(fmt::format("{}{}.type: unknown layer type {}{}", at.Prefix(), at.key, Quoted(type.text), offer),
+                       std::move(hint));
 }
 
 Status SetLayerField(LayerOptions& layer, const LayerType& type, const JobEntry& entry, const KeyPlace& at, GivenOnce& given) {
@@ -197,6 +203,56 @@ Status ReadLayers(Job& job, const JobValue& value, const KeyPlace& at) {
   return Status::Ok();
 }
 
+Status SetOutputField(OutputOptions& output, const JobEntry& entry, const KeyPlace& at, GivenOnce& given) {
+  const Field<OutputOptions>* field = FindField(OutputFields(), entry.key);
+  if (field == nullptr) {
+    const std::vector<std::string_view> names = KeysOf(OutputFields());
+    const std::string_view whole = std::string_view(at.key).substr(0, at.key.size() - entry.key.size() - 1);
+    return Status::Usage(
+        fmt::format("{}unknown key {} of {}{}", at.Prefix(), Quoted(entry.key), whole, DidYouMean(entry.key, names)),
+        fmt::format("keys of an output: {}", fmt::join(names, ", ")));
+  }
+  PLIMSOLL_RETURN_IF_ERROR(given.Note(field->key, at));
+  return field->set(output, entry.value, at);
+}
+
+Status CheckHasLayer(const OutputOptions& output, const KeyPlace& at) {
+  if (!output.layer.empty()) return Status::Ok();
+  return Status::Usage(fmt::format("{}{}: the output has no layer", at.Prefix(), at.key), "layer = \"dense\"");
+}
+
+Result<OutputOptions> ReadOutput(const JobValue& value, const KeyPlace& at) {
+  if (value.kind != Kind::Table)
+    return Status::Usage(fmt::format("{}{}: wanted a table with a layer, got {}", at.Prefix(), at.key, Describe(value)));
+  OutputOptions output;
+  GivenOnce given;
+  for (const JobEntry& entry : value.table) {
+    KeyPlace place = at;
+    place.line = entry.line;
+    place.key = fmt::format("{}.{}", at.key, entry.key);
+    PLIMSOLL_RETURN_IF_ERROR(SetOutputField(output, entry, place, given));
+  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckHasLayer(output, at));
+  return output;
+}
+
+Status ReadOutputs(Job& job, const JobValue& value, const KeyPlace& at) {
+  if (value.kind != Kind::List)
+    return Status::Usage(fmt::format("{}{}: wanted a list of outputs, got {}", at.Prefix(), at.key, Describe(value)),
+                         "write each output as an entry of [[outputs]]");
+  std::vector<OutputOptions> outputs;
+  for (size_t i = 0; i < value.list.size(); ++i) {
+    KeyPlace place = at;
+    place.line = value.list[i].line;
+    place.key = fmt::format("{}[{}]", kOutputs, i);
+    Result<OutputOptions> output = ReadOutput(value.list[i], place);
+    if (!output.ok()) return output.status();
+    outputs.push_back(std::move(output).value());
+  }
+  job.outputs = std::move(outputs);
+  return Status::Ok();
+}
+
 Status ReadTable(Job& job, const JobValue& table, const KeyPlace& around, GivenOnce& given) {
   for (const JobEntry& entry : table.table) {
     KeyPlace at = around;
@@ -206,6 +262,8 @@ Status ReadTable(Job& job, const JobValue& table, const KeyPlace& around, GivenO
     const bool plain = entry.key.find('.') == std::string::npos;
     if (plain && at.key == kLayers) {
       PLIMSOLL_RETURN_IF_ERROR(ReadLayers(job, entry.value, at));
+    } else if (plain && at.key == kOutputs) {
+      PLIMSOLL_RETURN_IF_ERROR(ReadOutputs(job, entry.value, at));
     } else if (const Field<Job>* field = plain ? FindField(JobFields(), at.key) : nullptr; field != nullptr) {
       PLIMSOLL_RETURN_IF_ERROR(given.Note(field->key, at));
       PLIMSOLL_RETURN_IF_ERROR(field->set(job, entry.value, at));
@@ -220,29 +278,46 @@ Status ReadTable(Job& job, const JobValue& table, const KeyPlace& around, GivenO
   return Status::Ok();
 }
 
-// "model.layers.1.units": one field of a layer that the file has; layers are counted from 0.
-Status OverrideLayer(Job& job, const JobOverride& change, std::string_view rest) {
+// "model.layers.1.units", "outputs.0.loss": one key of an entry that the list has; `set` puts the value into that entry.
+template <typename Entry, typename Set>
+Status OverrideEntry(std::vector<Entry>& entries, std::string_view list, const JobOverride& change, Set set) {
+  const std::string_view rest = std::string_view(change.key).substr(list.size() + 1);
+  const std::string_view noun = list.substr(list.rfind('.') + 1);  // without a dot: all of it
   const size_t dot = rest.find('.');
   const std::string_view number = rest.substr(0, dot);
   size_t index = 0;
   const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), index);
   if (dot == std::string_view::npos || error != std::errc() || stop != number.data() + number.size())
-    return Status::Usage(fmt::format("unknown key {}", Quoted(change.key)), "model.layers.NUMBER.KEY, the first layer is 0");
-  if (index >= job.layers.size())
-    return Status::Usage(fmt::format("{}: the job has {} layers, and the first is 0", Quoted(change.key), job.layers.size()));
-  LayerOptions& layer = job.layers[index];
+    return Status::Usage(fmt::format("unknown key {}", Quoted(change.key)), fmt::format("{}.NUMBER.KEY, the first is 0", list));
+  if (index >= entries.size())
+    return Status::Usage(fmt::format("{}: the job has {} {}, and the first is 0", Quoted(change.key), entries.size(), noun));
+  return set(entries[index], JobEntry{std::string(rest.substr(dot + 1)), 0, ParseOverrideValue(change.value)},
+             KeyPlace{.file = "", .line = 0, .key = change.key, .folder = ""});
+}
+
+Status OverrideLayer(LayerOptions& layer, const JobEntry& entry, const KeyPlace& at) {
   const auto type = std::find_if(LayerTypes().begin(), LayerTypes().end(),
                                  [&](const LayerType& known) { return known.start.index() == layer.kind.index(); });
   GivenOnce given;
-  return SetLayerField(layer, *type, {std::string(rest.substr(dot + 1)), 0, ParseOverrideValue(change.value)},
-                       {.file = "", .line = 0, .key = change.key, .folder = ""}, given);
+  return SetLayerField(layer, *type, entry, at, given);
+}
+
+Status OverrideOutput(OutputOptions& output, const JobEntry& entry, const KeyPlace& at) {
+  GivenOnce given;
+  PLIMSOLL_RETURN_IF_ERROR(SetOutputField(output, entry, at, given));
+  return CheckHasLayer(output, at);
+}
+
+bool IsInList(std::string_view key, std::string_view list) {
+  return key.size() > list.size() && key.starts_with(list) && key[list.size()] == '.';
 }
 
 Status Override(Job& job, const JobOverride& change) {
   const KeyPlace at = {.file = "", .line = 0, .key = change.key, .folder = ""};
   if (change.key == kLayers) return ReadLayers(job, ParseOverrideValue(change.value), at);
-  if (change.key.starts_with("model.layers."))
-    return OverrideLayer(job, change, std::string_view(change.key).substr(kLayers.size() + 1));
+  if (change.key == kOutputs) return ReadOutputs(job, ParseOverrideValue(change.value), at);
+  if (IsInList(change.key, kLayers)) return OverrideEntry(job.layers, kLayers, change, OverrideLayer);
+  if (IsInList(change.key, kOutputs)) return OverrideEntry(job.outputs, kOutputs, change, OverrideOutput);
   const Field<Job>* field = FindField(JobFields(), change.key);
   if (field == nullptr && IsSection(change.key))
     return Status::Usage(fmt::format("{} is a section, not a key", Quoted(change.key)), fmt::format("{}.KEY", change.key));

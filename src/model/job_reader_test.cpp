@@ -296,6 +296,9 @@ TEST_F(ReadJobTest, SaysWhatIsWrongAndWhere) {
        {"job.toml:2: model.layers[0].type: unknown layer type \"LSTN\"", "did you mean 'LSTM'?"}},
       {"[[model.layers]]\ntype = \"Transformer\"\n",
        {"unknown layer type \"Transformer\"", "one of Embedding, LSTM, GRU, SimpleRNN, Pooling"}},
+      {"[[model.layers]]\ntype = \"Transformer\"\n", {"Merge, CRF, Custom, Conv1D"}},  // no CTC, which is refused when listed
+      {"[[model.layers]]\ntype = \"bidirectional\"\n",
+       {"job.toml:2: model.layers[0].type: unknown layer type \"bidirectional\" | Bidirectional is not there yet"}},
       {"[[model.layers]]\ntype = \"LSTM\"\nunit = 5\n", {"job.toml:3: unknown key \"unit\" of LSTM", "did you mean 'units'?"}},
       {"[[model.layers]]\ntype = \"LSTM\"\nnum_layers = 2\n",
        {"unknown key \"num_layers\" of LSTM", "one [[model.layers]] entry for each"}},
@@ -303,6 +306,15 @@ TEST_F(ReadJobTest, SaysWhatIsWrongAndWhere) {
       {"[[model.layers]]\ntype = \"Add\"\ninputs = [\"lstm\", 2]\n", {"job.toml:3", "wanted a list of names", "got 2"}},
       {"[[model.layers]]\ntype = \"Dense\"\nkernel_regularizer = \"l2\"\n",
        {"unknown key \"kernel_regularizer\" of Dense", "write kernel_l1 or kernel_l2"}},
+      {"[[model.layers]]\ntype = \"Conv1D\"\nkernel_regularizer = \"l2\"\n",
+       {"unknown key \"kernel_regularizer\" of Conv1D", "write kernel_l1 or kernel_l2"}},
+      {"[[model.layers]]\ntype = \"Conv1D\"\nbias_regularizer = \"l2\"\n",
+       {"unknown key \"bias_regularizer\" of Conv1D", "write bias_l1 or bias_l2"}},
+      {"[[model.layers]]\ntype = \"TimeDistributed\"\nlayer = {type = \"Dense\", units = 3}\n",
+       {"job.toml:3: unknown key \"layer\" of Dense", "write the Dense's own keys beside type = \"TimeDistributed\""}},
+      {"[[model.layers]]\ntype = \"Dense\"\nuse_bias = false\n",
+       {"unknown key \"use_bias\" of Dense", "a Dense always has its bias"}},
+      {"[[model.layers]]\ntype = \"Linear\"\nbias = false\n", {"unknown key \"bias\" of Dense", "a Dense always has its bias"}},
       {"[[model.layers]]\ntype = \"LSTM\"\nkernel_l2 = -1e-3\n", {"kernel_l2: wanted a number from 0 to 1000000000"}},
       {"[[model.layers]]\ntype = \"Dense\"\nwobble = 2\n",
        {"unknown key \"wobble\" of Dense", "keys of Dense: name, inputs, units, activation"}},
@@ -373,6 +385,58 @@ TEST_F(ReadJobTest, SaysWhatIsWrongAndWhere) {
     for (const char* fragment : job.fragments)
       EXPECT_NE(complaint.find(fragment), std::string::npos) << job.text << "\nsaid   " << complaint << "\nwanted " << fragment;
   }
+}
+
+TEST_F(ReadJobTest, OutputsAreAListOfTheirOwn) {
+  const std::string two =
+      "[[outputs]]\nlayer = \"tags\"\nloss_weight = 2\n[[outputs]]\nlayer = \"mood\"\n"
+      "targets = \"moods\"\nloss = \"huber\"\n";
+  Result<Job> job = Read(two);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  ASSERT_EQ(job->outputs.size(), 2U);
+  EXPECT_EQ(job->outputs[0], (OutputOptions{.layer = "tags", .loss_weight = 2.0}));
+  EXPECT_EQ(job->outputs[1], (OutputOptions{.layer = "mood", .targets = "moods", .loss = Loss::Huber}));
+  Result<Job> changed = Read(two, {{"outputs", "[{layer = \"one\"}]"}});
+  ASSERT_TRUE(changed.ok()) << changed.status().message();
+  ASSERT_EQ(changed->outputs.size(), 1U);
+  EXPECT_EQ(changed->outputs[0].layer, "one");
+
+  const auto complaint = [&](const std::string& line) { return Complaint("[[outputs]]\nlayer = \"a\"\n" + line + "\n"); };
+  EXPECT_NE(complaint("loss_weight = 0").find("job.toml:3: outputs[0].loss_weight: wanted"), std::string::npos);
+  EXPECT_NE(complaint("los = \"mse\"").find("unknown key \"los\" of outputs[0]; did you mean 'loss'?"), std::string::npos)
+      << complaint("los = \"mse\"");
+  EXPECT_NE(complaint("layer = 3").find("layer"), std::string::npos);
+  EXPECT_NE(Complaint("[[outputs]]\nloss = \"mse\"\n").find("the output has no layer"), std::string::npos);
+  EXPECT_NE(Complaint("outputs = 3\n").find("wanted a list of outputs"), std::string::npos);
+}
+
+TEST_F(ReadJobTest, AnOverrideChangesOneKeyOfOneOutput) {
+  const std::string two = "[[outputs]]\nlayer = \"tags\"\nloss_weight = 2\n[[outputs]]\nlayer = \"mood\"\n";
+  Result<Job> job = Read(two, {{"outputs.1.loss", "huber"}, {"outputs.1.targets", "2024"}, {"outputs.0.loss_weight", "0.5"}});
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  ASSERT_EQ(job->outputs.size(), 2U);
+  EXPECT_EQ(job->outputs[0], (OutputOptions{.layer = "tags", .loss_weight = 0.5}));
+  EXPECT_EQ(job->outputs[1], (OutputOptions{.layer = "mood", .targets = "2024", .loss = Loss::Huber}));
+
+  job = Read("", {{"outputs", "[{layer = \"one\"}]"}, {"outputs.0.layer", "other"}});
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  EXPECT_EQ(job->outputs, (std::vector<OutputOptions>{{.layer = "other"}}));
+
+  struct Case {
+    JobOverride change;
+    const char* said;  // from its beginning
+  };
+  const std::vector<Case> cases = {
+      {{"outputs.2.loss", "huber"}, "\"outputs.2.loss\": the job has 2 outputs, and the first is 0"},
+      {{"outputs.-1.loss", "huber"}, "unknown key \"outputs.-1.loss\" | outputs.NUMBER.KEY, the first is 0"},
+      {{"outputs.1", "huber"}, "unknown key \"outputs.1\" | outputs.NUMBER.KEY"},
+      {{"outputs.1.los", "huber"},
+       "unknown key \"los\" of outputs.1; did you mean 'loss'? | keys of an output: layer, targets"},
+      {{"outputs.1.loss", "huger"}, "outputs.1.loss: wanted one of auto"},
+      {{"outputs.1.loss_weight", "0"}, "outputs.1.loss_weight: wanted a number above 0"},
+      {{"outputs.1.layer", ""}, "outputs.1.layer: the output has no layer"},
+  };
+  for (const Case& c : cases) EXPECT_EQ(Complaint(two, {c.change}).find(c.said), 0U) << Complaint(two, {c.change});
 }
 
 TEST_F(ReadJobTest, SaysWhatIsWrongWithAnOverride) {

@@ -223,8 +223,10 @@ constexpr std::array kLosses = {Choice<Loss>{"auto", Loss::Auto},
                                 Choice<Loss>{"huber", Loss::Huber},
                                 Choice<Loss>{"crf", Loss::Crf},
                                 Choice<Loss>{"custom", Loss::Custom},
+                                Choice<Loss>{"ctc", Loss::Ctc},
                                 Choice<Loss>{"mse", Loss::MeanSquaredError},
-                                Choice<Loss>{"mae", Loss::MeanAbsoluteError}};
+                                Choice<Loss>{"mae", Loss::MeanAbsoluteError},
+                                Choice<Loss>{"ctc_loss", Loss::Ctc}};
 constexpr std::array kSchedules = {Choice<LrSchedule>{"constant", LrSchedule::Constant},
                                    Choice<LrSchedule>{"linear", LrSchedule::Linear},
                                    Choice<LrSchedule>{"cosine", LrSchedule::Cosine},
@@ -240,9 +242,9 @@ constexpr std::array kActivations = [] {
   return choices;
 }();
 constexpr const char* kActivationsAbout = "linear, relu, tanh, sigmoid, softmax, hard_sigmoid, softsign, elu, leaky_relu";
-constexpr std::array kPoolingModes = {Choice<PoolingMode>{"last", PoolingMode::Last},
-                                      Choice<PoolingMode>{"mean", PoolingMode::Mean},
-                                      Choice<PoolingMode>{"max", PoolingMode::Max}};
+constexpr std::array kPoolingModes = {
+    Choice<PoolingMode>{"last", PoolingMode::Last}, Choice<PoolingMode>{"mean", PoolingMode::Mean},
+    Choice<PoolingMode>{"max", PoolingMode::Max}, Choice<PoolingMode>{"state", PoolingMode::State}};
 constexpr std::array kMergeModes = {Choice<MergeMode>{"concatenate", MergeMode::Concatenate},
                                     Choice<MergeMode>{"add", MergeMode::Add},
                                     Choice<MergeMode>{"multiply", MergeMode::Multiply}};
@@ -371,6 +373,7 @@ Field<MemoryOptions> BudgetField() {
 }
 
 constexpr NumberRange kShareBelowOne = {.min = 0.0, .max = 1.0, .without_max = true};
+constexpr NumberRange kVarianceFloor = {.min = 0.0, .max = 1.0, .without_min = true};
 constexpr WholeRange kIds = {0, kMostIds};
 
 std::vector<Field<Job>> TopFields() {
@@ -388,10 +391,14 @@ std::vector<Field<DataOptions>> DataFields() {
       Path("valid_targets", &DataOptions::valid_targets, ".npy of y, beside a .npy validation file"),
       Path("weights", &DataOptions::weights, ".npy of a weight a sample, beside a .npy train file"),
       Path("valid_weights", &DataOptions::valid_weights, ".npy of a weight a sample, beside a .npy validation file"),
+      Path("initial_state", &DataOptions::initial_state, ".npy of what State begins with, beside a .npy train file"),
+      Path("valid_initial_state", &DataOptions::valid_initial_state, "the same beside a .npy validation file"),
       Path("valid_lengths", &DataOptions::valid_lengths, ".npy of lengths, beside a .npy validation file"),
       ValidField(),
       Whole("vocabulary", &DataOptions::vocabulary, kIds, "ids lie below it; 0: the first Embedding's input_dim",
             {"vocab_size"}),
+      Path("target_lengths", &DataOptions::target_lengths, "loss ctc: .npy of labels a target, beside a .npy train file"),
+      Path("valid_target_lengths", &DataOptions::valid_target_lengths, "the same beside a .npy validation file"),
   };
 }
 
@@ -496,6 +503,9 @@ std::vector<Field<Options>> RecurrentFields(std::vector<Field<Options>> own) {
   AddPenalties(fields, "recurrent", &Options::recurrent_l1, &Options::recurrent_l2);
   AddPenalties(fields, "bias", &Options::bias_l1, &Options::bias_l2);
   fields.push_back(Flag("go_backwards", &Options::go_backwards, "from the end; of the first recurrent layer alone"));
+  fields.push_back(Flag("return_state", &Options::return_state, "NAME_state can be read: h, then c, at the end"));
+  fields.push_back(Text("initial_state", &Options::initial_state, "\"data\": each sample brings its own; empty: zeros"));
+  fields.push_back(Flag("stateful", &Options::stateful, "State goes on from batch to batch, row by row"));
   fields.push_back(Number("dropout", &Options::dropout, kShareBelowOne, "share of inputs dropped, the same at all steps"));
   fields.push_back(
       Number("recurrent_dropout", &Options::recurrent_dropout, kShareBelowOne, "the same of h before its products"));
@@ -504,14 +514,17 @@ std::vector<Field<Options>> RecurrentFields(std::vector<Field<Options>> own) {
 std::vector<Field<LSTMOptions>> LstmFields() {
   return RecurrentFields<LSTMOptions>(
       {Flag("unit_forget_bias", &LSTMOptions::unit_forget_bias, "the forget gate's bias begins at 1"),
-       Whole("proj_size", &LSTMOptions::proj_size, {0, kMostUnits}, "h is a projection of so many values; 0: none")});
+       Whole("proj_size", &LSTMOptions::proj_size, {0, kMostUnits}, "h is a projection of so many values; 0: none"),
+       Flag("layer_normalization", &LSTMOptions::layer_normalization, "of both sums of products and of c", {"layer_norm"}),
+       Number("epsilon", &LSTMOptions::epsilon, kVarianceFloor, "layer_normalization: added to the variance",
+              {"norm_epsilon", "layer_norm_epsilon"})});
 }
 std::vector<Field<GRUOptions>> GruFields() {
   return RecurrentFields<GRUOptions>(
       {Flag("reset_after", &GRUOptions::reset_after, "the reset gate acts behind its product; false: before it")});
 }
 std::vector<Field<PoolingOptions>> PoolingFields() {
-  return {OneOf("mode", &PoolingOptions::mode, kPoolingModes, "last, mean or max over time")};
+  return {OneOf("mode", &PoolingOptions::mode, kPoolingModes, "last, mean or max over time, or the State at the end")};
 }
 std::vector<Field<DenseOptions>> DenseFields() {
   std::vector<Field<DenseOptions>> fields = {
@@ -522,14 +535,14 @@ std::vector<Field<DenseOptions>> DenseFields() {
   };
   AddPenalties(fields, "kernel", &DenseOptions::kernel_l1, &DenseOptions::kernel_l2);
   AddPenalties(fields, "bias", &DenseOptions::bias_l1, &DenseOptions::bias_l2);
+  fields.push_back(Text("tied_to", &DenseOptions::tied_to, "the Embedding whose table is the kernel; empty: none"));
   return fields;
 }
 std::vector<Field<ActivationOptions>> ActivationFields() {
   return {OneOf("activation", &ActivationOptions::activation, kActivations, kActivationsAbout)};
 }
 std::vector<Field<LayerNormalizationOptions>> LayerNormalizationFields() {
-  return {Number("epsilon", &LayerNormalizationOptions::epsilon, {.min = 0.0, .max = 1.0, .without_min = true},
-                 "keeps the divisor from zero", {"eps"})};
+  return {Number("epsilon", &LayerNormalizationOptions::epsilon, kVarianceFloor, "keeps the divisor from zero", {"eps"})};
 }
 Field<DropoutOptions> RateField() {
   return Number("rate", &DropoutOptions::rate, kShareBelowOne, "share of inputs set to zero while training", {"p"});
@@ -589,19 +602,25 @@ struct ForeignName {
   std::string_view hint;
 };
 constexpr std::string_view kRecurrent = "LSTM GRU SimpleRNN";
+constexpr std::string_view kWithKernel = "LSTM GRU SimpleRNN Dense Conv1D";
 constexpr std::array kForeignNames = {
     ForeignName{kRecurrent, "num_layers", "write one [[model.layers]] entry for each layer"},
     ForeignName{kRecurrent, "input_size", "leave it out: the width of the input is known from the layer before"},
     ForeignName{kRecurrent, "batch_first", "leave it out: data are always (samples, steps, features)"},
     ForeignName{kRecurrent, "input_shape", "leave it out: it is known from the data"},
-    ForeignName{"LSTM GRU SimpleRNN Dense", "kernel_regularizer", "write kernel_l1 or kernel_l2: the factors themselves"},
+    ForeignName{kWithKernel, "kernel_regularizer", "write kernel_l1 or kernel_l2: the factors themselves"},
     ForeignName{kRecurrent, "recurrent_regularizer", "write recurrent_l1 or recurrent_l2: the factors themselves"},
-    ForeignName{"LSTM GRU SimpleRNN Dense", "bias_regularizer", "write bias_l1 or bias_l2: the factors themselves"},
+    ForeignName{kWithKernel, "bias_regularizer", "write bias_l1 or bias_l2: the factors themselves"},
     ForeignName{"Embedding", "embeddings_regularizer", "write embeddings_l1 or embeddings_l2: the factors themselves"},
     ForeignName{"Conv1D", "padding", "leave it out: a convolution here looks back alone, as \"causal\" in Keras"},
     ForeignName{"Conv1D", "strides", "leave it out: every step has its output"},
     ForeignName{"Conv1D", "in_channels", "leave it out: the width of the input is known from the layer before"},
     ForeignName{"Dense", "in_features", "leave it out: the width of the input is known from the layer before"},
+    ForeignName{"Dense", "layer", "write the Dense's own keys beside type = \"TimeDistributed\""},
+    ForeignName{"Dense", "use_bias", "leave it out: a Dense always has its bias"},
+    ForeignName{"Dense", "bias", "leave it out: a Dense always has its bias"},
+    ForeignName{"Dense", "tie_weights", "write tied_to = \"embedding\": the name of the Embedding"},
+    ForeignName{"Embedding", "tie_weights", "write tied_to on the Dense: the name of this layer"},
     ForeignName{"Dense", "input_shape", "leave it out: it is known from the data"},
     ForeignName{"Embedding", "padding_idx", "leave it out: lengths say where a row ends"},
     ForeignName{"Embedding", "input_length", "leave it out: rows may have any length"},
@@ -612,6 +631,8 @@ constexpr std::array kForeignNames = {
     ForeignName{"train", "patience", "with lr_schedule = \"plateau\": write plateau_patience"},
     ForeignName{"train", "min_lr", "with lr_schedule = \"plateau\": write plateau_min_lr"},
     ForeignName{"train", "memory", "write budget in [memory]"},
+    ForeignName{"train", "loss_weights", "write loss_weight on each of [[outputs]]"},
+    ForeignName{"model.layers", "Bidirectional", "Bidirectional is not there yet"},
     ForeignName{"model", "type", "write each layer as an entry of [[model.layers]]"},
 };
 
@@ -633,6 +654,17 @@ const std::vector<Field<Job>>& JobFields() {
   return kFields;
 }
 
+const std::vector<Field<OutputOptions>>& OutputFields() {
+  using O = OutputOptions;
+  static const std::vector<Field<O>> kFields = {
+      Text("layer", &O::layer, "the Dense that gives it"),
+      Text("targets", &O::targets, "its array in the .npz; empty: y_ and the layer's name"),
+      OneOf("loss", &O::loss, kLosses, "auto: by the targets, whole numbers being classes"),
+      Number("loss_weight", &O::loss_weight, {.min = 0.0, .max = 1e9, .without_min = true}, "what its loss counts in the sum"),
+  };
+  return kFields;
+}
+
 const std::vector<LayerType>& LayerTypes() {
   static const std::vector<LayerType> kTypes = {
       TypeOf("Embedding", {}, EmbeddingOptions{}, EmbeddingFields()),
@@ -646,6 +678,7 @@ const std::vector<LayerType>& LayerTypes() {
       TypeOf("Dropout", {}, DropoutOptions{}, DropoutFields()),
       TypeOf("Merge", {}, MergeOptions{}, MergeFields()),
       TypeOf("CRF", {}, CRFOptions{}, {}),
+      TypeOf("CTC", {}, CTCOptions{}, {}),
       TypeOf<CustomOptions>("Custom", {}, {}, {Text("function", &CustomOptions::function, "its name in the program")}),
       TypeOf("Conv1D", {}, Conv1DOptions{}, Conv1DFields()),
       TypeOf<MaskingOptions>("Masking", {}, {},
@@ -663,7 +696,7 @@ const std::vector<LayerType>& LayerTypes() {
 std::string_view HintForForeignName(std::string_view scope, std::string_view name) {
   for (const ForeignName& foreign : kForeignNames) {
     const bool here = !scope.empty() && foreign.scope.find(scope) != std::string_view::npos;
-    if (here && foreign.name == name) return foreign.hint;
+    if (here && SameName(foreign.name, name)) return foreign.hint;
   }
   return "";
 }

@@ -39,6 +39,9 @@ struct Field {
 // Keys outside the model: "task", "init_from", "data.train", "train.epochs", ...
 const std::vector<Field<Job>>& JobFields();
 
+// Keys of an entry of [[outputs]].
+const std::vector<Field<OutputOptions>>& OutputFields();
+
 struct LayerType {
   std::string_view name;
   std::vector<std::string_view> aliases;
@@ -49,7 +52,8 @@ struct LayerType {
 const std::vector<LayerType>& LayerTypes();
 
 // What to write instead of a name that other systems have and Plimsoll does not; empty: nothing is known.
-// `scope` is a section ("train") or a layer type ("LSTM").
+// `scope` is a section ("train"), a layer type ("LSTM"), or "model.layers" for the name of a type; capitals do not count in
+// `name`.
 std::string_view HintForForeignName(std::string_view scope, std::string_view name);
 
 // Capitals do not count in names of types and in choices.

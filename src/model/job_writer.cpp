@@ -80,6 +80,10 @@ std::string JobAsToml(const Job& job) {
   }
   if (job.layers.empty()) out += "\n[model]\nlayers = []\n";
   for (const LayerOptions& layer : job.layers) AppendLayer(out, layer);
+  for (const OutputOptions& output : job.outputs) {
+    out += "\n[[outputs]]\n";
+    for (const Field<OutputOptions>& field : OutputFields()) AppendField(out, field.key, field, output);
+  }
   return out;
 }
 

@@ -38,7 +38,11 @@ class RandomJobs {
     job.data.valid_targets = Path();
     job.data.weights = Path();
     job.data.valid_weights = Path();
+    job.data.initial_state = Path();
+    job.data.valid_initial_state = Path();
     job.data.valid_lengths = Path();
+    job.data.target_lengths = Path();
+    job.data.valid_target_lengths = Path();
     if (Coin()) {
       job.data.valid_share = random_.Unit();
     } else {
@@ -55,7 +59,7 @@ class RandomJobs {
     job.train = {.batch_size = Int(1, 65536),
                  .epochs = Int(1, 1'000'000'000),
                  .max_steps = Int(0, 1'000'000'000'000),
-                 .loss = static_cast<Loss>(random_.Below(9)),
+                 .loss = static_cast<Loss>(random_.Below(10)),
                  .label_smoothing = random_.Unit(),
                  .huber_delta = Tiny(),
                  .class_weight = Coin() ? std::vector<double>{} : std::vector<double>{Tiny(), 0.0, Tiny()},
@@ -88,6 +92,12 @@ class RandomJobs {
                  .plateau_patience = Int(0, 1'000'000'000),
                  .plateau_min_delta = Tiny(),
                  .plateau_min_lr = Tiny()};
+    for (int64_t outputs = Int(0, 3); outputs > 0; --outputs) {
+      job.outputs.push_back({.layer = Words(),
+                             .targets = Coin() ? "" : Words(),
+                             .loss = static_cast<Loss>(random_.Below(9)),
+                             .loss_weight = Tiny()});
+    }
     constexpr std::array kBudgets = {"auto", "80%", "256MB", "512 MiB", "268435456", "1.5GB"};
     job.memory = {.budget = kBudgets[random_.Below(kBudgets.size())], .spill = Path(), .max_recompute = Int(0, 1000)};
     return job;
@@ -126,6 +136,9 @@ class RandomJobs {
     }
     if (Coin()) options.return_sequences = Coin();
     options.go_backwards = Coin();
+    options.return_state = Coin();
+    options.initial_state = Coin() ? "" : "data";
+    options.stateful = Coin();
     options.dropout = Coin() ? 0.0 : random_.Unit();
     options.recurrent_dropout = Coin() ? 0.0 : random_.Unit();
     return options;
@@ -140,7 +153,10 @@ class RandomJobs {
                                 .embeddings_l2 = Tiny(),
                                 .weights = Path()};
       case 1:
-        return Recurrent(LSTMOptions{.unit_forget_bias = Coin(), .proj_size = Coin() ? 0 : Int(1, 65536)});
+        return Recurrent(LSTMOptions{.unit_forget_bias = Coin(),
+                                     .proj_size = Coin() ? 0 : Int(1, 65536),
+                                     .layer_normalization = Coin(),
+                                     .epsilon = Tiny()});
       case 4:
         return Recurrent(GRUOptions{.reset_after = Coin()});
       case 5:
@@ -155,7 +171,8 @@ class RandomJobs {
                             .kernel_l1 = Tiny(),
                             .kernel_l2 = Tiny(),
                             .bias_l1 = Tiny(),
-                            .bias_l2 = Tiny()};
+                            .bias_l2 = Tiny(),
+                            .tied_to = Coin() ? "" : Words()};
       case 6:
         return ActivationOptions{.activation = static_cast<Activation>(random_.Below(9))};
       case 7:

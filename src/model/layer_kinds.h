@@ -30,10 +30,13 @@ inline bool IsRecurrent(const LayerKind& kind) {
   return std::visit([]<typename Options>(const Options&) { return RecurrentOptions<Options>; }, kind);
 }
 
+// A CTC is put behind the last Dense by its loss: a job that lists one is refused.
+inline bool CanBeListed(const LayerKind& kind) { return !std::holds_alternative<CTCOptions>(kind); }
+
 // Its output at a step depends on other steps than that one.
 inline bool KnowsTime(const LayerKind& kind) {
   return IsRecurrent(kind) || std::holds_alternative<PoolingOptions>(kind) || std::holds_alternative<CRFOptions>(kind) ||
-         std::holds_alternative<Conv1DOptions>(kind);
+         std::holds_alternative<Conv1DOptions>(kind) || std::holds_alternative<CTCOptions>(kind);
 }
 
 }  // namespace plimsoll

@@ -14,6 +14,7 @@
 #include "layers/embedding.h"
 #include "layers/layer_normalization.h"
 #include "layers/merge.h"
+#include "layers/normalized_lstm.h"
 #include "layers/recurrent.h"
 #include "model/layer_kinds.h"
 
@@ -23,15 +24,33 @@ namespace {
 constexpr int64_t kFloat = sizeof(float);
 
 // Makes the layer of a node. `wants_gradient`: a layer that it reads learns. A layer with weights learns where the node is
-// trainable.
-std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_stride, bool wants_gradient) {
+// trainable. `layers`: those before it.
+std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_stride, bool wants_gradient,
+                                 const std::vector<std::unique_ptr<Layer>>& layers) {
   const Node& node = spec.nodes[static_cast<size_t>(number)];
   if (const auto* embedding = std::get_if<EmbeddingOptions>(&node.kind)) {
     return std::make_unique<Embedding>(Embedding::Config{
         .ids = embedding->input_dim,
         .width = embedding->output_dim,
         .learns = node.trainable,
+        .panels = std::any_of(spec.nodes.begin(), spec.nodes.end(), [&](const Node& other) { return other.table == number; }),
         .table = {.start = embedding->embeddings_initializer, .l1 = embedding->embeddings_l1, .l2 = embedding->embeddings_l2}});
+  }
+  if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind); lstm != nullptr && lstm->layer_normalization) {
+    return std::make_unique<NormalizedLstm>(NormalizedLstm::Config{
+        .inputs = node.in_width,
+        .units = lstm->units,
+        .input_stride = input_stride,
+        .input_gradient = wants_gradient,
+        .learns = node.trainable,
+        .activations = {.outer = lstm->activation, .gate = lstm->recurrent_activation},
+        .epsilon = lstm->epsilon,
+        .use_bias = lstm->use_bias,
+        .forget_one = lstm->unit_forget_bias,
+        .truncate = spec.truncate,
+        .kernel = {.start = lstm->kernel_initializer, .l1 = lstm->kernel_l1, .l2 = lstm->kernel_l2},
+        .recurrent = {.start = lstm->recurrent_initializer, .l1 = lstm->recurrent_l1, .l2 = lstm->recurrent_l2},
+        .bias = {.start = lstm->bias_initializer, .l1 = lstm->bias_l1, .l2 = lstm->bias_l2}});
   }
   if (IsRecurrent(node.kind)) {
     Recurrent::Config config{.inputs = node.in_width,
@@ -66,7 +85,12 @@ std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_str
     return std::make_unique<Recurrent>(config);
   }
   if (const auto* pooling = std::get_if<PoolingOptions>(&node.kind)) {
-    return std::make_unique<Pooling>(Pooling::Config{.mode = pooling->mode, .width = node.width});
+    Pooling::Config config{.mode = pooling->mode, .width = node.in_width};
+    if (pooling->mode == PoolingMode::State) {
+      config.of_number = node.inputs[0];
+      config.cell = layers[static_cast<size_t>(config.of_number)]->state().c;
+    }
+    return std::make_unique<Pooling>(config);
   }
   if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {
     return std::make_unique<Dense>(
@@ -77,7 +101,8 @@ std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_str
                       .input_gradient = wants_gradient,
                       .learns = node.trainable,
                       .kernel = {.start = dense->kernel_initializer, .l1 = dense->kernel_l1, .l2 = dense->kernel_l2},
-                      .bias = {.start = dense->bias_initializer, .l1 = dense->bias_l1, .l2 = dense->bias_l2}});
+                      .bias = {.start = dense->bias_initializer, .l1 = dense->bias_l1, .l2 = dense->bias_l2},
+                      .tied_to = dense->tied_to});
   }
   if (const auto* activation = std::get_if<ActivationOptions>(&node.kind)) {
     return std::make_unique<ActivationLayer>(
@@ -114,6 +139,8 @@ std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_str
   }
   if (std::holds_alternative<CRFOptions>(node.kind))
     return std::make_unique<Crf>(Crf::Config{.tags = node.width, .learns = node.trainable});
+  if (const auto* ctc = std::get_if<CTCOptions>(&node.kind))
+    return std::make_unique<Ctc>(Ctc::Config{.classes = node.in_width, .longest = ctc->longest});
   const auto& dropout = std::get<DropoutOptions>(node.kind);
   return std::make_unique<Dropout>(Dropout::Config{
       .rate = dropout.rate, .spatial = dropout.spatial, .width = node.width, .number = static_cast<uint32_t>(number)});
@@ -166,8 +193,8 @@ void DeclareHead(const Network& network, bool training, NeedList& needs) {
   if (network.spec().weighted || !network.spec().class_weight.empty()) {
     needs.Scratch(ItemWeights, "weights of items", NeedUnit::SliceRow, kFloat, StepMoment::Head, StepMoment::Head);
   }
-  if (network.spec().loss == Loss::Custom) {
-    needs.Scratch(LossGradient, "gradient of the loss", NeedUnit::SliceRow, RowBytes(network.spec().output_width),
+  if (network.spec().output().loss == Loss::Custom) {
+    needs.Scratch(LossGradient, "gradient of the loss", NeedUnit::SliceRow, RowBytes(network.spec().output().width),
                   StepMoment::Head, StepMoment::Head);
   }
   if (!training) return;
@@ -179,15 +206,29 @@ void DeclareHead(const Network& network, bool training, NeedList& needs) {
   }
 }
 
-void DeclareBatch(const NeedOptions& options, NeedList& needs) {
+void DeclareBatch(const Network& network, const NeedOptions& options, NeedList& needs) {
   const int64_t batch = options.batch_size;
   needs.Data(SampleNumbers, "sample numbers", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int64_t)));
   needs.Data(EpochNumbers, "sample numbers in file order", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int64_t)));
   needs.Data(Lengths, "lengths", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int32_t)));
   needs.Data(Inputs, options.shape.ids ? "ids" : "features", NeedUnit::RowStep, options.shape.width * kFloat);
-  needs.Data(Targets, "targets", options.shape.target_per_step ? NeedUnit::RowStep : NeedUnit::Row,
-             options.shape.target_width * kFloat);
+  const int64_t labels = options.shape.longest_target;
+  for (size_t output = 0; output < options.shape.outputs(); ++output) {
+    const TargetShape target = options.shape.Target(output);
+    const std::string& of = network.name(network.spec().outputs[output].node);
+    needs.Data(TargetsKey(output), options.shape.several == 0 ? "targets" : "targets of " + of,
+               target.per_step ? NeedUnit::RowStep : NeedUnit::Row, (labels > 0 ? labels : target.width) * kFloat);
+  }
+  if (labels > 0) needs.Data(TargetLengths, "lengths of targets", NeedUnit::Row, sizeof(int32_t));
   if (options.shape.weighted) needs.Data(SampleWeights, "weights of samples", NeedUnit::Row, kFloat);
+  if (options.shape.state_width > 0) {
+    needs.Data(StartState, "State to begin with", NeedUnit::Row, options.shape.state_width * kFloat);
+  }
+  if (network.spec().carried) {
+    const int64_t tables = 2 * batch * network.spec().carried_width() * kFloat;
+    if (options.training) needs.Param(CarriedState, "State that goes on", tables);
+    needs.Param(ScoredState, "State that goes on in scores", tables);
+  }
   needs.Scratch(RowBuffer, "row buffer", NeedUnit::Whole, kRowBufferBytes, StepMoment::Read, StepMoment::Read);
 }
 
@@ -201,22 +242,32 @@ Network::Network(Spec spec) : spec_(std::move(spec)) {
     const int64_t input_stride = first && !spec_.id_input ? spec_.input_width : ActivationStride(node.in_width);
     const bool learns_below = std::any_of(node.inputs.begin(), node.inputs.end(),
                                           [&](int input) { return input != kModelInput && wants_gradient(input); });
-    layers_.push_back(MakeLayer(spec_, number, input_stride, learns_below));
+    layers_.push_back(MakeLayer(spec_, number, input_stride, learns_below, layers_));
     wants_gradient_.push_back(learns_below || learns(number));
     if (KnowsTime(node.kind)) body_layers_ = number + 1;
     const bool pools = std::holds_alternative<PoolingOptions>(node.kind);
     poolings_.push_back(pools ? static_cast<const Pooling*>(layers_.back().get()) : nullptr);
-    pooled_ = pooled_ || pools;
     if (std::holds_alternative<CRFOptions>(node.kind)) crf_ = static_cast<const Crf*>(layers_.back().get());
+    if (std::holds_alternative<CTCOptions>(node.kind)) ctc_ = static_cast<const Ctc*>(layers_.back().get());
   }
-  PLIMSOLL_CHECK(wants_gradient_.back(), "a model learns something; the spec sees to it");
+  PLIMSOLL_CHECK(std::any_of(wants_gradient_.begin(), wants_gradient_.end(), [](bool wanted) { return wanted; }),
+                 "a model learns something; the spec sees to it");
   for (int number = 0; number < body_layers_; ++number) body_learns_ = body_learns_ || wants_gradient(number);
+  head_steps_ = is_own_loss();  // outputs are looked at block by block
+  for (int number = body_layers_; number < layers(); ++number) {
+    (spec_.nodes[static_cast<size_t>(number)].per_step ? head_steps_ : head_rows_) = true;
+  }
   routes_ = GradientRoutes(spec_.nodes, wants_gradient_, body_layers_);
-  PLIMSOLL_CHECK(body_layers_ < layers() || crf_ != nullptr, "the last layer is a Dense or a CRF; the spec sees to it");
+  PLIMSOLL_CHECK(body_layers_ < layers() || is_own_loss(), "the last layer is a Dense or its own loss; the spec sees to it");
 }
 
 bool Network::learns(int number) const {
   return spec_.nodes[static_cast<size_t>(number)].trainable && !layer(number).Weights().empty();
+}
+
+bool Network::is_output(int number) const {
+  return std::any_of(spec_.outputs.begin(), spec_.outputs.end(),
+                     [&](const ModelOutput& output) { return output.node == number; });
 }
 
 bool Network::is_table(int number) const {
@@ -229,7 +280,8 @@ EpochWork Network::Work(int64_t rows, int64_t row_steps, int64_t updates) const 
   int64_t weights = 0;
   for (int number = 0; number < layers(); ++number) {
     const LayerWork own = layer(number).Work();
-    const auto count = static_cast<double>(pooled_ && number >= body_layers_ ? rows : row_steps);
+    const bool per_step = number < body_layers_ || spec_.nodes[static_cast<size_t>(number)].per_step;
+    const auto count = static_cast<double>(per_step ? row_steps : rows);
     (number < body_layers_ ? work.forward : work.backward) += own.forward * count;
     work.backward += own.backward * count;
     if (learns(number)) weights += WeightBytes(layer(number)) / kFloat;
@@ -283,7 +335,7 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
   NeedList blocks, head, batch, files;
   DeclareBlocks(network, options.training, blocks);
   DeclareHead(network, options.training, head);
-  DeclareBatch(options, batch);
+  DeclareBatch(network, options, batch);
   files.Scratch(WriteBuffer, "write buffer", NeedUnit::Whole, kWriteBufferBytes, StepMoment::Save, StepMoment::Save);
   if (start_rows > 0) {
     files.Scratch(StartRows, "rows of first weights", NeedUnit::Whole, start_rows, StepMoment::Save, StepMoment::Save);
@@ -300,6 +352,7 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
 
 NetworkMemory::NetworkMemory(const Network& network, const std::vector<OwnerNeeds>& needs, const Plan& plan, const Arena& arena)
     : layers_(network.layers()) {
+  for (const Node& node : network.spec().nodes) tables_.push_back(node.table);
   Bind(needs, plan, arena);
 }
 
@@ -319,6 +372,12 @@ void NetworkMemory::Bind(const std::vector<OwnerNeeds>& needs, const Plan& plan,
       memory.Bind(need, base);
       arena.FillGuard(planned.offset + planned.bytes);
     }
+  }
+  for (size_t number = 0; number < tables_.size(); ++number) {
+    if (tables_[number] == kNoTable) continue;
+    const OwnerMemory& table = layer(tables_[number]);
+    owners_[number].Share(kTiedWeights, table, kWeights);
+    owners_[number].Share(kTiedGradient, table, kGradient);
   }
   buffer = 0;
   for (int number = 0; number < layers_; ++number) {

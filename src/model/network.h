@@ -1,7 +1,8 @@
 // network: the layers of a Spec, cut into body and head.
 //   Body: everything up to the last layer that knows time (recurrent or pooling). It is one causal stage and runs block by
 //   block. Head: the row-wise layers behind it. They run in slices inside Reverse, together with the loss, and keep nothing.
-//   Each layer reads layers before it; the head reads pooled rows, or else the steps of any layer of the body.
+//   Each layer reads layers before it; the head reads pooled rows, or else the steps of any layer of the body. With several
+//   outputs it may do both, by layers of the one kind and of the other.
 // All that the network holds is declared here (DeclareNeeds) and bound to planned addresses (NetworkMemory).
 #pragma once
 
@@ -12,6 +13,7 @@
 
 #include "arena/arena.h"
 #include "layers/crf.h"
+#include "layers/ctc.h"
 #include "layers/layer.h"
 #include "layers/pooling.h"
 #include "model/gradient_routes.h"
@@ -33,12 +35,18 @@ class Network {
   const std::string& name(int number) const { return spec_.nodes[static_cast<size_t>(number)].name; }
   int body_layers() const { return body_layers_; }
   const std::vector<int>& inputs(int number) const { return spec_.nodes[static_cast<size_t>(number)].inputs; }
-  bool pooled() const { return pooled_; }  // the head runs once, on pooled rows; else on every step
+  bool head_steps() const { return head_steps_; }  // the head, or a part of it, runs on every step
+  bool head_rows() const { return head_rows_; }    // and once, on pooled rows
+  // A loss is taken from what it gives; the gradient is left in its place.
+  bool is_output(int number) const;
   // The layer as pooling; null where it is none.
   const Pooling* pooling(int number) const { return poolings_[static_cast<size_t>(number)]; }
-  const Crf* crf() const { return crf_; }  // the last layer, which is its own loss; null: the head's outputs go to a loss
-  bool learns(int number) const;           // it has weights, and they are trained
-  bool is_table(int number) const;         // its weights are rows that ids look up
+  // The last layer, where it is the loss and there is no head; at most one of the two. Else the head's outputs go to a loss.
+  const Crf* crf() const { return crf_; }
+  const Ctc* ctc() const { return ctc_; }
+  bool is_own_loss() const { return crf_ != nullptr || ctc_ != nullptr; }
+  bool learns(int number) const;    // it has weights, and they are trained
+  bool is_table(int number) const;  // its weights are rows that ids look up
   // It or a layer that it reads learns, so that the gradient of its output is wanted.
   bool wants_gradient(int number) const { return wants_gradient_[static_cast<size_t>(number)]; }
   bool body_learns() const { return body_learns_; }  // some layer of it
@@ -55,8 +63,10 @@ class Network {
   bool body_learns_ = false;
   std::vector<const Pooling*> poolings_;
   int body_layers_ = 0;
-  bool pooled_ = false;
+  bool head_steps_ = false;
+  bool head_rows_ = false;
   const Crf* crf_ = nullptr;
+  const Ctc* ctc_ = nullptr;
   GradientRoutes routes_;
 };
 
@@ -68,7 +78,20 @@ enum HeadKey : int { Losses, Hits, LossGradient, ItemWeights, FirstOutput };
 // Blocks and Head: the outputs of their layers by layer number, and behind those the buffers of GradientRoutes.
 constexpr int OutputKey(int layer) { return FirstOutput + layer; }
 constexpr int GradientKey(int layers, int buffer) { return FirstOutput + layers + buffer; }
-enum BatchKey : int { SampleNumbers, Lengths, Inputs, Targets, RowBuffer, EpochNumbers, SampleWeights };
+enum BatchKey : int {
+  SampleNumbers,
+  Lengths,
+  Inputs,
+  RowBuffer,
+  EpochNumbers,
+  SampleWeights,
+  StartState,
+  CarriedState,  // of training; and of scores
+  ScoredState,
+  TargetLengths,
+  FirstTargets
+};
+constexpr int TargetsKey(size_t output) { return FirstTargets + static_cast<int>(output); }
 enum OptimizerKey : int { PartialSums, FirstMoment };
 // The moments of a layer, 0 and 1, and the running average of its weights, 2.
 inline constexpr int kAverage = 2;
@@ -113,6 +136,7 @@ class NetworkMemory {
 
  private:
   int layers_;
+  std::vector<int> tables_;  // of each layer: the one that it is tied to, or kNoTable
   std::vector<OwnerMemory> owners_;
   std::vector<StateBuffer> states_;
   int64_t group_rows_ = 0;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "base/suggest.h"
 #include "kernels/crf.h"
 #include "layers/activation_names.h"
+#include "layers/custom.h"
 #include "model/layer_kinds.h"
 #include "plimsoll/custom.h"
 
@@ -28,11 +30,12 @@ namespace {
 
 constexpr int64_t kMaxWidth = 65536;
 constexpr int64_t kMaxIds = std::numeric_limits<int32_t>::max();
+constexpr std::string_view kStateOfData = "data";
 
 const char* TypeName(const LayerKind& kind) {
   constexpr const char* kNames[] = {
-      "Embedding",          "LSTM",    "GRU",   "SimpleRNN", "Pooling", "Dense",  "Activation",
-      "LayerNormalization", "Dropout", "Merge", "CRF",       "Custom",  "Conv1D", "Masking"};  // as the variant lists them
+      "Embedding", "LSTM",  "GRU", "SimpleRNN", "Pooling", "Dense",   "Activation", "LayerNormalization",
+      "Dropout",   "Merge", "CRF", "Custom",    "Conv1D",  "Masking", "CTC"};  // as the variant lists them
   static_assert(std::variant_size_v<LayerKind> == std::size(kNames));
   return kNames[kind.index()];
 }
@@ -43,7 +46,14 @@ Loss LossOf(const Job& job) {
   return job.task == Task::Classify ? Loss::SparseCategoricalCrossentropy : Loss::MeanSquaredError;
 }
 
-std::string LowerCaseName(const LayerKind& kind) {
+// The type as the user has written it, in lower case.
+std::string DefaultName(const LayerKind& kind) {
+  if (const auto* merge = std::get_if<MergeOptions>(&kind)) {
+    constexpr const char* kNames[] = {"concatenate", "add", "multiply"};  // as MergeMode lists them
+    return kNames[static_cast<size_t>(merge->mode)];
+  }
+  if (const auto* dropout = std::get_if<DropoutOptions>(&kind); dropout != nullptr && dropout->spatial)
+    return "spatialdropout1d";
   std::string name = TypeName(kind);
   for (char& letter : name)
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
@@ -58,11 +68,39 @@ struct Seen {
   size_t pooled_by = 0;  // the layer that went from steps to one row a sample; valid when !per_step
 };
 
+// What a layer reads: a layer before it, by number, or kModelInput; or of that layer the State that it ends with.
+struct Input {
+  int layer = kModelInput;
+  bool state = false;
+  bool operator==(const Input&) const = default;
+};
+
+constexpr std::string_view kStateSuffix = "_state";
+
+bool TurnsRound(const LayerKind& kind) {
+  return std::visit(
+      []<typename Options>(const Options& options) {
+        if constexpr (RecurrentOptions<Options>) return options.go_backwards;
+        return false;
+      },
+      kind);
+}
+
 size_t HeadOf(const Job& job) {
   const size_t count = job.layers.size();
   const bool crf = count > 1 && std::holds_alternative<CRFOptions>(job.layers.back().kind);
   return count - (crf ? 2 : 1);
 }
+
+// An output that the job asks for: the Dense that gives it, its targets and its loss.
+struct AskedOutput {
+  size_t layer = 0;
+  TargetShape target;
+  Loss loss = Loss::Auto;
+  double weight = 1.0;
+  bool classify = false;
+  bool per_step() const { return target.per_step || loss == Loss::Ctc; }  // rows of the layer
+};
 
 class SpecBuilder {
  public:
@@ -74,11 +112,16 @@ class SpecBuilder {
         vocabulary_(std::max(job.data.vocabulary, shape.vocabulary)) {}
 
   Result<Spec> Build();
+  Status CheckSeveral();
 
  private:
+  Status CheckLayers() const;
   Status CheckTask() const;
   Status CheckLoss() const;
+  Status CheckCtc() const;
   Status NameLayers();
+  void FindOutput();
+  Status FindSeveral();
   Status FindInputs();
   Status CheckEnds() const;
   Status CheckInputs() const;
@@ -95,14 +138,30 @@ class SpecBuilder {
   Status Add(const CustomOptions& asked);
   Status Add(const Conv1DOptions& asked);
   Status Add(const MaskingOptions& asked);
-  Status CheckHead(int64_t units, Activation activation) const;
-  Status CheckRows() const;
+  Result<size_t> FindTable(const DenseOptions& asked) const;
+  Status Add(const CTCOptions& asked);
+  Status CtcIsNoLayer(size_t layer) const;
+  Status AddLoss();
+  Status CheckHead(const AskedOutput& output, int64_t units, Activation activation) const;
+  Status CheckRows(const AskedOutput& output) const;
   Status CheckLearns() const;
+  Status AppendPooled(const std::string& name, PoolingMode mode, int64_t width);
+  Status PlaceState(const std::string& initial, bool stateful, bool go_backwards, int64_t width);
+  Status CheckState() const;
   Status CheckLazy() const;
 
+  bool several() const { return !job_.outputs.empty(); }
+  // What the job asks of a layer's output; null: nothing.
+  const AskedOutput* OutputAt(size_t layer) const {
+    const auto found =
+        std::find_if(asked_.begin(), asked_.end(), [&](const AskedOutput& output) { return output.layer == layer; });
+    return found == asked_.end() ? nullptr : &*found;
+  }
   // Some way along the graph leads from the first layer to a reader of it for which `wanted` holds.
   template <typename Wanted>
   bool AnyReader(size_t layer, const Wanted& wanted) const;
+  bool ReturnsState(size_t layer) const;
+  bool IsRead(const Input& output) const;  // by any layer
   // What input number `which` of the layer that is being added gives.
   Seen InputSeen(size_t which) const;
   void Append(std::string name, const LayerKind& kind, int64_t width);
@@ -112,8 +171,15 @@ class SpecBuilder {
   // The factors of the layer's penalties, by their keys.
   using Penalties = std::vector<std::pair<const char*, double>>;
   Status CheckPenalties(const Penalties& penalties) const;
+  template <typename Options>
+  Status CheckBiasPenalties(const Options& asked) const {
+    if (asked.use_bias || (asked.bias_l1 == 0.0 && asked.bias_l2 == 0.0)) return Status::Ok();
+    return Refuse("a penalty on the bias of a layer with use_bias = false", "leave one of the two out");
+  }
   Status CheckRate(const char* key, double rate) const;
   Status CheckFirstInTime() const;
+  Status CheckDirection() const;
+  Status CheckNormalization(const LSTMOptions& asked) const;
   // "layer 2 "lstm_1" (LSTM)": how messages call a layer.
   std::string Called(size_t layer) const {
     return fmt::format("layer {} \"{}\" ({})", layer + 1, names_[layer], TypeName(job_.layers[layer].kind));
@@ -129,30 +195,35 @@ class SpecBuilder {
   const size_t layer_count_;
   const size_t head_;  // the Dense that gives the outputs: the last layer, or the one before a CRF
   const int64_t vocabulary_;
-  std::vector<std::string> names_;        // of the job's layers
-  std::vector<std::vector<int>> inputs_;  // of the job's layers: numbers of layers before them, or kModelInput
-  std::vector<Seen> outputs_;             // of the job's layers so far
-  size_t at_ = 0;                         // the layer that is being added
-  Seen in_;                               // its first input
-  Seen out_;                              // what it gives
+  std::vector<std::string> names_;          // of the job's layers
+  std::vector<AskedOutput> asked_;          // as the job lists them
+  std::vector<std::vector<Input>> inputs_;  // of the job's layers
+  std::vector<Seen> outputs_;               // of the job's layers so far
+  std::vector<Seen> states_;                // of the same: what NAME_state gives; only where a layer has return_state
+  size_t at_ = 0;                           // the layer that is being added
+  Seen in_;                                 // its first input
+  Seen out_;                                // what it gives
   Spec spec_;
 };
 
 Result<Spec> SpecBuilder::Build() {
   PLIMSOLL_CHECK(shape_.width >= 1 && shape_.target_width >= 1,
                  "the data must have been opened before a model is made for them");
-  PLIMSOLL_RETURN_IF_ERROR(CheckTask());
-  PLIMSOLL_RETURN_IF_ERROR(CheckLoss());
-  PLIMSOLL_RETURN_IF_ERROR(NameLayers());
+  PLIMSOLL_RETURN_IF_ERROR(CheckLayers());
+  if (several()) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckSeveral());
+    PLIMSOLL_RETURN_IF_ERROR(FindSeveral());
+  } else {
+    PLIMSOLL_RETURN_IF_ERROR(CheckTask());
+    PLIMSOLL_RETURN_IF_ERROR(CheckLoss());
+    PLIMSOLL_RETURN_IF_ERROR(NameLayers());
+    FindOutput();
+  }
   PLIMSOLL_RETURN_IF_ERROR(FindInputs());
   PLIMSOLL_RETURN_IF_ERROR(CheckEnds());
 
   spec_.id_input = shape_.ids;
   spec_.input_width = shape_.ids ? 1 : shape_.width;
-  spec_.per_step_targets = shape_.target_per_step;
-  spec_.loss = LossOf(job_);
-  if (spec_.loss == Loss::CategoricalCrossentropy)
-    spec_.loss = Loss::SparseCategoricalCrossentropy;  // ids since they were read
   spec_.weighted = shape_.weighted;
   spec_.class_weight.assign(job_.train.class_weight.begin(), job_.train.class_weight.end());
   spec_.label_smoothing = job_.train.label_smoothing;
@@ -166,29 +237,45 @@ Result<Spec> SpecBuilder::Build() {
     outputs_.push_back(out_);
   }
 
-  PLIMSOLL_RETURN_IF_ERROR(CheckRows());
+  for (const AskedOutput& output : asked_) PLIMSOLL_RETURN_IF_ERROR(CheckRows(output));
+  PLIMSOLL_RETURN_IF_ERROR(CheckState());
   PLIMSOLL_RETURN_IF_ERROR(CheckLearns());
   PLIMSOLL_RETURN_IF_ERROR(CheckLazy());
   PLIMSOLL_RETURN_IF_ERROR(CheckOrder());
-  spec_.output_width = out_.width;
+  PLIMSOLL_RETURN_IF_ERROR(CheckDirection());
+  if (spec_.truncate > 0 &&
+      std::none_of(spec_.nodes.begin(), spec_.nodes.end(), [](const Node& node) { return IsRecurrent(node.kind); }))
+    return Status::Usage(fmt::format("train.truncate = {}, but no layer is recurrent", spec_.truncate), "leave it out");
+  for (const AskedOutput& output : asked_) {
+    const Seen& seen = outputs_[several() ? output.layer : layer_count_ - 1];  // the last layer may be a CRF
+    spec_.outputs.push_back({.node = seen.node,
+                             .loss = output.loss == Loss::CategoricalCrossentropy ? Loss::SparseCategoricalCrossentropy
+                                                                                  : output.loss,  // ids since they were read
+                             .weight = output.weight,
+                             .per_step = output.target.per_step,
+                             .width = seen.width});
+  }
+  PLIMSOLL_RETURN_IF_ERROR(AddLoss());
   return std::move(spec_);
 }
 
+Status SpecBuilder::CheckLayers() const {
+  if (job_.data.vocabulary < 0 || job_.data.vocabulary > kMaxIds)
+    return Status::Usage(fmt::format("data.vocabulary = {}, wanted 1 to {}, or 0", job_.data.vocabulary, kMaxIds),
+                         "leave data.vocabulary out to take it from the data");
+  if (!job_.layers.empty()) return Status::Ok();
+  return Status::Usage("the model has no layers; wanted at least a Dense as the last one",
+                       fmt::format("for example:\n[model]\nlayers = [{}{{type = \"LSTM\", units = 64}}, {{type = \"Dense\"}}]",
+                                   shape_.ids ? "{type = \"Embedding\", output_dim = 64}, " : ""));
+}
+
 Status SpecBuilder::CheckTask() const {
-  if (job_.layers.empty())
-    return Status::Usage(
-        "the model has no layers; wanted at least a Dense as the last one",
-        fmt::format("for example:\n[model]\nlayers = [{}{{type = \"LSTM\", units = 64}}, {{type = \"Dense\"}}]",
-                    shape_.ids ? "{type = \"Embedding\", output_dim = 64}, " : ""));
   if (job_.task == Task::Classify && !shape_.target_classes)
     return Status::Usage("task \"classify\" needs class numbers as targets, but the data's targets are values",
                          "set task = \"regress\", or give whole class numbers as targets");
   if (job_.task == Task::Regress && shape_.target_classes)
     return Status::Usage("task \"regress\" needs values as targets, but the data's targets are class numbers",
                          "set task = \"classify\", or give values as targets");
-  if (job_.data.vocabulary < 0 || job_.data.vocabulary > kMaxIds)
-    return Status::Usage(fmt::format("data.vocabulary = {}, wanted 1 to {}, or 0", job_.data.vocabulary, kMaxIds),
-                         "leave data.vocabulary out to take it from the data");
   return Status::Ok();
 }
 
@@ -196,7 +283,7 @@ Status SpecBuilder::CheckLoss() const {
   const TrainOptions& train = job_.train;
   const Loss loss = LossOf(job_);
   const bool entropy_of_classes = loss == Loss::SparseCategoricalCrossentropy || loss == Loss::CategoricalCrossentropy;
-  const bool classes = entropy_of_classes || loss == Loss::Crf;
+  const bool classes = entropy_of_classes || loss == Loss::Crf || loss == Loss::Ctc;
   if (!train.class_weight.empty() && !entropy_of_classes)
     return Status::Usage("train.class_weight: a setting of the categorical crossentropies alone", "leave it out");
   if (shape_.weighted && loss == Loss::Crf)
@@ -220,6 +307,7 @@ Status SpecBuilder::CheckLoss() const {
     return Status::Usage(train.custom_loss != nullptr ? "a loss was brought along, but train.loss is another one"
                                                       : "train.loss = \"custom\", but this program brings no loss along",
                          "only the program that a loss was written for can use it: train.loss and train.custom_loss");
+  PLIMSOLL_RETURN_IF_ERROR(CheckCtc());
   if (train.custom_metric != nullptr && loss == Loss::Crf)
     return Status::Usage("a metric was brought along, but a CRF gives no outputs that it could judge", "leave one of them out");
   const bool entropy = entropy_of_classes || loss == Loss::BinaryCrossentropy;
@@ -233,16 +321,34 @@ Status SpecBuilder::CheckLoss() const {
   return Status::Ok();
 }
 
+// Its targets are sequences of labels that no other loss takes.
+Status SpecBuilder::CheckCtc() const {
+  const bool ctc = LossOf(job_) == Loss::Ctc;
+  if (ctc != (shape_.longest_target > 0))
+    return Status::Usage(
+        ctc ? "train.loss = \"ctc\" needs a sequence of labels for each sample, but the data have other targets"
+            : "the data's targets are sequences of labels without a step of their own, which need loss \"ctc\"",
+        ctc ? "see docs/training.md for the targets of ctc, or choose another loss" : "set train.loss = \"ctc\"");
+  if (ctc && std::any_of(job_.layers.begin(), job_.layers.end(), [](const auto& layer) { return TurnsRound(layer.kind); }))
+    return Status::Usage("loss \"ctc\" with go_backwards = true: the labels would have to be spelled from their end",
+                         "leave go_backwards out");
+  if (ctc && job_.train.custom_metric != nullptr)
+    return Status::Usage("a metric was brought along, but with loss \"ctc\" no target belongs to an output",
+                         "leave one of them out");
+  return Status::Ok();
+}
+
 // As Keras counts: lstm, lstm_1, lstm_2. A name that the user gave to some layer is not used for another.
 Status SpecBuilder::NameLayers() {
   std::set<std::string> taken;
   for (const LayerOptions& layer : job_.layers) taken.insert(layer.name);
-  std::vector<int> counters(std::variant_size_v<LayerKind>, 0);
+  std::map<std::string, int> counters;
   for (const LayerOptions& layer : job_.layers) {
     std::string name = layer.name;
     while (name.empty()) {
-      const int count = counters[layer.kind.index()]++;
-      const std::string next = count == 0 ? LowerCaseName(layer.kind) : fmt::format("{}_{}", LowerCaseName(layer.kind), count);
+      const std::string base = DefaultName(layer.kind);
+      const int count = counters[base]++;
+      const std::string next = count == 0 ? base : fmt::format("{}_{}", base, count);
       if (!taken.contains(next)) name = next;
     }
     names_.push_back(name);
@@ -259,19 +365,101 @@ Status SpecBuilder::NameLayers() {
   return Status::Ok();
 }
 
+// Of a job that lists none: the last Dense with the job's own task and loss.
+void SpecBuilder::FindOutput() {
+  asked_.push_back({.layer = head_,
+                    .target = shape_.Target(0),
+                    .loss = LossOf(job_),
+                    .weight = 1.0,
+                    .classify = job_.task == Task::Classify});
+}
+
+// What is wrong with the list of outputs whatever the data are.
+Status SpecBuilder::CheckSeveral() {
+  PLIMSOLL_RETURN_IF_ERROR(NameLayers());
+  const TrainOptions& train = job_.train;
+  if (train.loss != Loss::Auto || train.custom_loss != nullptr)
+    return Status::Usage("train.loss beside [[outputs]], each of which has its own", "write loss on the outputs instead");
+  if (!train.class_weight.empty())
+    return Status::Usage("train.class_weight beside [[outputs]]: of which one it would be is not said", "leave it out");
+  if (train.custom_metric != nullptr)
+    return Status::Usage("a metric was brought along, but it judges a job with one output", "leave it out, or [[outputs]]");
+  for (size_t i = 0; i < job_.outputs.size(); ++i) {
+    const OutputOptions& wanted = job_.outputs[i];
+    const std::string called = fmt::format("outputs[{}]", i);
+    const auto named = std::find(names_.begin(), names_.end(), wanted.layer);
+    if (named == names_.end()) {
+      const std::vector<std::string_view> known(names_.begin(), names_.end());
+      return Status::Usage(
+          fmt::format("{}: layer = \"{}\", but no layer is called so{}", called, wanted.layer, DidYouMean(wanted.layer, known)),
+          fmt::format("the names are {}", fmt::join(known, ", ")));
+    }
+    const auto layer = static_cast<size_t>(named - names_.begin());
+    if (OutputAt(layer) != nullptr)
+      return Status::Usage(fmt::format("{}: {} is an output already", called, Called(layer)),
+                           "give each output a Dense of its own; they may read the same layer");
+    if (!std::holds_alternative<DenseOptions>(job_.layers[layer].kind))
+      return Status::Usage(fmt::format("{}: {} cannot be an output, wanted a Dense", called, Called(layer)),
+                           "add {type = \"Dense\"} behind it and name that");
+    if (!(wanted.loss_weight > 0.0))  // so written that NaN is refused
+      return Status::Usage(fmt::format("{}: loss_weight = {}, wanted more than 0", called, wanted.loss_weight),
+                           "leave the output out instead");
+    if (wanted.loss == Loss::Crf || wanted.loss == Loss::Ctc || wanted.loss == Loss::Custom)
+      return Status::Usage(fmt::format("{}: a CRF, ctc and a loss of the program's own are for a job with one output", called),
+                           "choose another loss, or leave [[outputs]] out");
+    asked_.push_back({.layer = layer});
+  }
+  return Status::Ok();
+}
+
+// Behind CheckSeveral: what the data have for each.
+Status SpecBuilder::FindSeveral() {
+  PLIMSOLL_CHECK(shape_.several == job_.outputs.size(), "the data were opened with the targets of the job's outputs");
+  const TrainOptions& train = job_.train;
+  bool entropy = false, huber = false;
+  for (size_t i = 0; i < job_.outputs.size(); ++i) {
+    const OutputOptions& wanted = job_.outputs[i];
+    const TargetShape target = shape_.Target(i);
+    const std::string called = fmt::format("outputs[{}]", i);
+    const Loss automatic = target.are_classes ? Loss::SparseCategoricalCrossentropy : Loss::MeanSquaredError;
+    const Loss loss = wanted.loss == Loss::Auto ? automatic : wanted.loss;
+    if ((loss == Loss::SparseCategoricalCrossentropy || loss == Loss::CategoricalCrossentropy) != target.are_classes)
+      return Status::Usage(fmt::format("{}: its loss does not go with its targets, which are {}", called,
+                                       target.are_classes ? "class numbers" : "values"),
+                           "leave loss out");
+    asked_[i] = {
+        .layer = asked_[i].layer, .target = target, .loss = loss, .weight = wanted.loss_weight, .classify = target.are_classes};
+    entropy = entropy || target.are_classes || loss == Loss::BinaryCrossentropy;
+    huber = huber || loss == Loss::Huber;
+  }
+  if (train.label_smoothing > 0.0 && !entropy)
+    return Status::Usage(
+        fmt::format("train.label_smoothing = {}: a setting of the crossentropies alone", train.label_smoothing),
+        "leave it out, or choose another loss");
+  if (train.huber_delta != TrainOptions().huber_delta && !huber)
+    return Status::Usage(fmt::format("train.huber_delta = {}: a setting of loss huber alone", train.huber_delta),
+                         "leave it out, or write loss = \"huber\" on an output");
+  return Status::Ok();
+}
+
 // The layers that each layer reads, by number. A layer is listed behind all that it reads, so no cycle can be.
 Status SpecBuilder::FindInputs() {
   for (at_ = 0; at_ < layer_count_; ++at_) {
     const std::vector<std::string>& asked = job_.layers[at_].inputs;
-    std::vector<int>& found = inputs_.emplace_back();
-    if (asked.empty()) found.push_back(static_cast<int>(at_) - 1);
+    std::vector<Input>& found = inputs_.emplace_back();
+    if (asked.empty()) found.push_back({static_cast<int>(at_) - 1});
     static_assert(kModelInput == -1, "the layer before the first is the batch itself");
     for (const std::string& name : asked) {
       if (name == kInputName) {
-        found.push_back(kModelInput);
+        found.push_back({kModelInput});
         continue;
       }
-      const auto named = std::find(names_.begin(), names_.end(), name);
+      auto named = std::find(names_.begin(), names_.end(), name);
+      const bool state = named == names_.end() && name.ends_with(kStateSuffix);
+      if (state) named = std::find(names_.begin(), names_.end(), name.substr(0, name.size() - kStateSuffix.size()));
+      if (state && named != names_.end() && !ReturnsState(static_cast<size_t>(named - names_.begin())))
+        return Refuse(fmt::format("it reads \"{}\", but \"{}\" does not return its State", name, *named),
+                      fmt::format("set return_state = true on \"{}\"", *named));
       if (named == names_.end()) {
         std::vector<std::string_view> known(names_.begin(), names_.end());
         known.emplace_back(kInputName);
@@ -282,7 +470,7 @@ Status SpecBuilder::FindInputs() {
       if (number >= at_)
         return Refuse(fmt::format("it reads \"{}\", which is {}", name, number == at_ ? "itself" : "listed behind it"),
                       "a layer reads layers listed before it, so that the graph has no cycle; change inputs, or list it later");
-      found.push_back(static_cast<int>(number));
+      found.push_back({static_cast<int>(number), state});
     }
     const bool merges = std::holds_alternative<MergeOptions>(job_.layers[at_].kind);
     if (merges && found.size() < 2)
@@ -292,15 +480,27 @@ Status SpecBuilder::FindInputs() {
       return Refuse(fmt::format("it has {} inputs, wanted one", found.size()),
                     "put {type = \"Concatenate\", inputs = [...]} before it");
   }
-  for (at_ = 0; at_ + 1 < layer_count_; ++at_)
-    if (!AnyReader(at_, [](size_t) { return true; }))
-      return Refuse("no layer reads what it gives", "name it among the inputs of a layer behind it, or remove it");
+  for (at_ = 0; at_ < layer_count_; ++at_) {
+    const bool read = AnyReader(at_, [](size_t) { return true; });
+    const bool given = several() ? OutputAt(at_) != nullptr : at_ + 1 == layer_count_;
+    if (!read && !given)
+      return Refuse(several() ? "no layer reads what it gives, and it is no output" : "no layer reads what it gives",
+                    "name it among the inputs of a layer behind it, or remove it");
+    if (read && given)
+      return Refuse("it is an output, but a layer reads it",
+                    "add a Dense of its own for the output, beside what reads this one");
+  }
+  for (at_ = 0; at_ < layer_count_; ++at_)
+    if (ReturnsState(at_) && !IsRead({static_cast<int>(at_), /*state=*/true}))
+      return Refuse(fmt::format("return_state = true, but no layer reads \"{}{}\"", names_[at_], kStateSuffix),
+                    "name it among the inputs of a layer behind it, or leave return_state out");
   return Status::Ok();
 }
 
 Status SpecBuilder::CheckInputs() const {
-  const std::vector<int>& inputs = inputs_[at_];
-  const bool reads_data = std::find(inputs.begin(), inputs.end(), kModelInput) != inputs.end();
+  const std::vector<Input>& inputs = inputs_[at_];
+  const bool reads_data =
+      std::any_of(inputs.begin(), inputs.end(), [](const Input& input) { return input.layer == kModelInput; });
   if (shape_.ids && reads_data && !std::holds_alternative<EmbeddingOptions>(job_.layers[at_].kind))
     return Refuse("it reads the data, which are ids; only an Embedding does", "let it read the Embedding instead");
   return Status::Ok();
@@ -314,7 +514,8 @@ Status SpecBuilder::CheckEnds() const {
   if (!shape_.ids && embeds_first)
     return Status::Usage(fmt::format("{} looks up ids, but the inputs are features ({} a step)", Called(0), shape_.width),
                          "remove the Embedding, or store the inputs as whole numbers of shape (samples, steps)");
-  if (!std::holds_alternative<DenseOptions>(job_.layers[head_].kind))
+  if (std::holds_alternative<CTCOptions>(job_.layers[head_].kind)) return CtcIsNoLayer(head_);
+  if (!several() && !std::holds_alternative<DenseOptions>(job_.layers[head_].kind))
     return Status::Usage(fmt::format("{} is the last layer; the last layer must be a Dense, which gives the {}", Called(head_),
                                      job_.task == Task::Classify ? "classes" : "values"),
                          "add {type = \"Dense\"} behind it; its width comes from the task");
@@ -373,8 +574,7 @@ Status SpecBuilder::Add(const Options& asked) {
                                            {"recurrent_l2", asked.recurrent_l2},
                                            {"bias_l1", asked.bias_l1},
                                            {"bias_l2", asked.bias_l2}}));
-  if (!asked.use_bias && (asked.bias_l1 > 0.0 || asked.bias_l2 > 0.0))
-    return Refuse("a penalty on the bias of a layer with use_bias = false", "leave one of the two out");
+  PLIMSOLL_RETURN_IF_ERROR(CheckBiasPenalties(asked));
   int64_t width = asked.units;
   if constexpr (requires { asked.proj_size; }) {
     if (asked.proj_size < 0 || asked.proj_size >= asked.units)
@@ -382,56 +582,132 @@ Status SpecBuilder::Add(const Options& asked) {
                     "leave proj_size out, or make units larger");
     if (asked.proj_size > 0) width = asked.proj_size;
   }
+  if constexpr (std::is_same_v<Options, LSTMOptions>) PLIMSOLL_RETURN_IF_ERROR(CheckNormalization(asked));
   if (asked.go_backwards) PLIMSOLL_RETURN_IF_ERROR(CheckFirstInTime());
   spec_.reversed = spec_.reversed || asked.go_backwards;
-  const auto reads_steps = [this](size_t layer) { return KnowsTime(job_.layers[layer].kind); };
-  const bool sequences = asked.return_sequences.value_or(shape_.target_per_step || AnyReader(at_, reads_steps));
+  const auto reads_steps = [this](size_t layer) {
+    const AskedOutput* output = OutputAt(layer);
+    return KnowsTime(job_.layers[layer].kind) || (output != nullptr && output->per_step());
+  };
+  const bool sequences = asked.return_sequences.value_or(AnyReader(at_, reads_steps));
   const std::string& name = names_[at_];
   Options resolved = asked;
   resolved.return_sequences = sequences;
   Append(name, resolved, width);
-  if (sequences) return Status::Ok();
+  const int64_t state_width = width + (std::is_same_v<Options, LSTMOptions> ? asked.units : 0);
+  PLIMSOLL_RETURN_IF_ERROR(PlaceState(asked.initial_state, asked.stateful, asked.go_backwards, state_width));
+  const Seen steps = out_;
+  const bool read = at_ + 1 == layer_count_ || IsRead({static_cast<int>(at_)});
+  if (read && !sequences) PLIMSOLL_RETURN_IF_ERROR(AppendPooled(name + "_last", PoolingMode::Last, width));
+  const Seen own = out_;
+  out_ = steps;
+  states_.resize(at_ + 1);
+  if (asked.return_state) {
+    PLIMSOLL_RETURN_IF_ERROR(AppendPooled(name + std::string(kStateSuffix), PoolingMode::State, state_width));
+    states_[at_] = out_;
+  }
+  out_ = own;
+  return Status::Ok();
+}
 
-  const std::string last_name = name + "_last";
-  const auto clash = std::find(names_.begin(), names_.end(), last_name);
+// A node that an option of the recurrent layer asks for, on the layer's own steps.
+Status SpecBuilder::AppendPooled(const std::string& name, PoolingMode mode, int64_t width) {
+  const auto clash = std::find(names_.begin(), names_.end(), name);
   if (clash != names_.end())
-    return Refuse(fmt::format("its last state is called \"{}\", but so is {}", last_name,
-                              Called(static_cast<size_t>(clash - names_.begin()))),
+    return Refuse(fmt::format("its {} called \"{}\", but so is {}", mode == PoolingMode::State ? "State is" : "last state is",
+                              name, Called(static_cast<size_t>(clash - names_.begin()))),
                   "give one of them another name");
-  spec_.nodes.push_back({.name = last_name,
-                         .kind = PoolingOptions{.mode = PoolingMode::Last},
+  spec_.nodes.push_back({.name = name,
+                         .kind = PoolingOptions{.mode = mode},
                          .inputs = {out_.node},
                          .in_width = out_.width,
-                         .width = out_.width,
-                         .per_step = false});
-  out_ = {.node = out_.node + 1, .width = out_.width, .per_step = false, .pooled_by = at_};
+                         .width = width,
+                         .per_step = false,
+                         .implied = true});
+  out_ = {.node = static_cast<int>(spec_.nodes.size()) - 1, .width = width, .per_step = false, .pooled_by = at_};
   return Status::Ok();
+}
+
+// What the State of the layer just appended begins with, where that is not zeros.
+Status SpecBuilder::PlaceState(const std::string& initial, bool stateful, bool go_backwards, int64_t width) {
+  if (!initial.empty() && initial != kStateOfData)
+    return Refuse(fmt::format("initial_state = \"{}\", wanted \"{}\" or nothing", initial, kStateOfData),
+                  "give every sample its own in an array `initial_state`, or leave it out to begin with zeros");
+  if (initial.empty() && !stateful) return Status::Ok();
+  if (!initial.empty() && stateful)
+    return Refuse("initial_state and stateful both say what State begins with", "leave one of the two out");
+  if (stateful && go_backwards)
+    return Refuse("stateful = true, but with go_backwards what a sequence ends with is not what follows it",
+                  "leave one of the two out");
+  if (spec_.state_width > 0 && spec_.carried != stateful)
+    return Refuse("it is stateful and another layer has initial_state, or the other way round",
+                  "let State of all layers come from one of the two");
+  spec_.nodes.back().state_place = spec_.state_width;
+  spec_.state_width += width;
+  spec_.carried = stateful;
+  return Status::Ok();
+}
+
+// Last of all: what the data have to begin with goes to the layers that want it, and nothing is left.
+Status SpecBuilder::CheckState() const {
+  const int64_t wanted = spec_.carried ? 0 : spec_.state_width;
+  if (shape_.state_width == wanted) return Status::Ok();
+  if (wanted == 0)
+    return Status::Usage(
+        fmt::format("the data have an initial_state of {} values a sample, but no layer reads it", shape_.state_width),
+        "set initial_state = \"data\" on a recurrent layer, or leave the array out");
+  std::string parts;
+  for (const Node& node : spec_.nodes) {
+    if (node.state_place < 0) continue;
+    const auto* lstm = std::get_if<LSTMOptions>(&node.kind);
+    parts += fmt::format("{}\"{}\" h {}{}", parts.empty() ? "" : ", ", node.name, node.width,
+                         lstm != nullptr ? fmt::format(" and c {}", lstm->units) : "");
+  }
+  return Status::Usage(
+      fmt::format("the data have {} of initial_state a sample, but the layers want {}: {}",
+                  shape_.state_width == 0 ? "none" : fmt::format("{} values", shape_.state_width), wanted, parts),
+      fmt::format("give an array initial_state of shape (samples, {})", wanted));
 }
 
 Status SpecBuilder::Add(const PoolingOptions& asked) {
   if (!in_.per_step)
     return Refuse(fmt::format("a Pooling needs one row a step, but {} gives one row a sample", Called(in_.pooled_by)),
                   UndoPooling(in_.pooled_by));
+  int64_t width = in_.width;
+  if (asked.mode == PoolingMode::State) {
+    const bool recurrent = in_.node != kModelInput && IsRecurrent(spec_.nodes[static_cast<size_t>(in_.node)].kind);
+    if (!recurrent)
+      return Refuse("mode = \"state\" on a layer that reads no recurrent one", "let it read an LSTM, GRU or SimpleRNN");
+    if (const auto* lstm = std::get_if<LSTMOptions>(&spec_.nodes[static_cast<size_t>(in_.node)].kind)) width += lstm->units;
+  }
   out_.per_step = false;
   out_.pooled_by = at_;
-  Append(names_[at_], asked, in_.width);
+  Append(names_[at_], asked, width);
   return Status::Ok();
 }
 
 Status SpecBuilder::Add(const DenseOptions& asked) {
-  const bool is_head = at_ == head_;
+  const AskedOutput* output = OutputAt(at_);
   int64_t units = asked.units;
-  if (is_head && units == 0) {
-    units = job_.task == Task::Classify ? shape_.classes : shape_.target_width;
+  int table = kNoTable;
+  if (!asked.tied_to.empty()) {
+    const Result<size_t> found = FindTable(asked);
+    if (!found.ok()) return found.status();
+    table = outputs_[found.value()].node;
+    units = std::get<EmbeddingOptions>(spec_.nodes[static_cast<size_t>(table)].kind).input_dim;
+  }
+  if (output != nullptr && units == 0) {
+    units = output->classify ? output->target.classes : output->target.width;
     if (units == 0)
       return Refuse("units = 0 takes the number of classes, which is not known; wanted a number", "set units on this layer");
   }
   if (units == 0)
-    return Refuse(fmt::format("units = 0, wanted 1 to {}; only the last layer takes its width from the task", kMaxWidth),
+    return Refuse(fmt::format("units = 0, wanted 1 to {}; only {} its width from the task", kMaxWidth,
+                              several() ? "an output takes" : "the last layer takes"),
                   "set units on this layer");
   PLIMSOLL_RETURN_IF_ERROR(CheckWidth("units", units));
-  if (is_head) {
-    PLIMSOLL_RETURN_IF_ERROR(CheckHead(units, asked.activation));
+  if (output != nullptr) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckHead(*output, units, asked.activation));
   } else if (asked.activation == Activation::Softmax) {
     return Refuse("activation \"softmax\" is for the last Dense of a classify task", "use another one on this layer");
   }
@@ -442,9 +718,48 @@ Status SpecBuilder::Add(const DenseOptions& asked) {
                                            {"bias_l2", asked.bias_l2}}));
   DenseOptions resolved = asked;
   resolved.units = units;
-  if (is_head && LossOf(job_) == Loss::BinaryCrossentropy) resolved.activation = Activation::Linear;  // the loss applies it
+  if (output != nullptr && output->loss == Loss::BinaryCrossentropy)
+    resolved.activation = Activation::Linear;  // the loss applies it
   Append(names_[at_], resolved, units);
+  spec_.nodes.back().table = table;
   return Status::Ok();
+}
+
+// The Embedding that a Dense is tied to. One tensor serves both, so all that is said about it must be said once.
+Result<size_t> SpecBuilder::FindTable(const DenseOptions& asked) const {
+  const auto named = std::find(names_.begin(), names_.end(), asked.tied_to);
+  const auto number = static_cast<size_t>(named - names_.begin());
+  if (number == names_.size() || !std::holds_alternative<EmbeddingOptions>(job_.layers[number].kind)) {
+    const std::string is = number == names_.size() ? "no layer is called so" : fmt::format("that is {}", Called(number));
+    return Refuse(fmt::format("tied_to = \"{}\", but {}; wanted an Embedding", asked.tied_to, is),
+                  "name the Embedding whose table is to be the kernel, or leave tied_to out");
+  }
+  if (number > at_)
+    return Refuse(fmt::format("tied_to = \"{}\", which is listed behind it", asked.tied_to), "list the Embedding first");
+  const auto& table = std::get<EmbeddingOptions>(spec_.nodes[static_cast<size_t>(outputs_[number].node)].kind);
+  if (in_.width != table.output_dim)
+    return Refuse(fmt::format("its input is {} wide, but the vectors of {}, to which it is tied, are {} wide", in_.width,
+                              Called(number), table.output_dim),
+                  fmt::format("put {{type = \"Dense\", units = {}}} before it, or change output_dim", table.output_dim));
+  if (asked.units != 0 && asked.units != table.input_dim)
+    return Refuse(
+        fmt::format("units = {}, but {}, to which it is tied, has {} ids", asked.units, Called(number), table.input_dim),
+        "leave units out, or set input_dim of the Embedding to the same");
+  if (const AskedOutput* output = OutputAt(at_); output != nullptr && output->target.classes > table.input_dim)
+    return Refuse(fmt::format("the targets have {} classes, but {}, to which it is tied, has {} ids", output->target.classes,
+                              Called(number), table.input_dim),
+                  fmt::format("set input_dim of the Embedding to {} or more", output->target.classes));
+  if (job_.layers[number].trainable != job_.layers[at_].trainable)
+    return Refuse(fmt::format("trainable = {}, but {} of {}, to which it is tied", job_.layers[at_].trainable,
+                              job_.layers[number].trainable, Called(number)),
+                  "set trainable alike on both");
+  if (asked.kernel_initializer != DenseOptions{}.kernel_initializer)
+    return Refuse("kernel_initializer on a layer that has no kernel of its own",
+                  "leave it out; embeddings_initializer says what the table begins with");
+  if (asked.kernel_l1 > 0.0 || asked.kernel_l2 > 0.0)
+    return Refuse("a penalty on the kernel of a layer that has none of its own",
+                  "write embeddings_l1 or embeddings_l2 on the Embedding");
+  return number;
 }
 
 Status SpecBuilder::Add(const ActivationOptions& asked) {
@@ -496,8 +811,7 @@ Status SpecBuilder::Add(const Conv1DOptions& asked) {
                                            {"kernel_l2", asked.kernel_l2},
                                            {"bias_l1", asked.bias_l1},
                                            {"bias_l2", asked.bias_l2}}));
-  if (!asked.use_bias && (asked.bias_l1 > 0.0 || asked.bias_l2 > 0.0))
-    return Refuse("a penalty on the bias of a layer with use_bias = false", "leave one of the two out");
+  PLIMSOLL_RETURN_IF_ERROR(CheckBiasPenalties(asked));
   Append(names_[at_], asked, asked.filters);
   return Status::Ok();
 }
@@ -508,6 +822,32 @@ Status SpecBuilder::Add(const MaskingOptions&) {
   return Refuse("a Masking says how the data are read and can only be the first layer", "list it first, or leave it out");
 }
 
+Status SpecBuilder::Add(const CTCOptions&) { return CtcIsNoLayer(at_); }
+
+Status SpecBuilder::CtcIsNoLayer(size_t layer) const {
+  return Status::Usage(fmt::format("{}: CTC is a loss and not a layer to list", Called(layer)),
+                       "leave it out, and set train.loss = \"ctc\"");
+}
+
+// Last of all nodes: what the loss ctc carries along the steps is State, as a layer's is.
+Status SpecBuilder::AddLoss() {
+  if (spec_.output().loss != Loss::Ctc) return Status::Ok();
+  const Node& head = spec_.nodes[static_cast<size_t>(out_.node)];
+  const std::string name = head.name + "_ctc";
+  if (const auto clash = std::find(names_.begin(), names_.end(), name); clash != names_.end())
+    return Status::Usage(fmt::format("{} has the name that the loss of \"{}\" has",
+                                     Called(static_cast<size_t>(clash - names_.begin())), head.name),
+                         "give one of them another name");
+  spec_.nodes.push_back({.name = name,
+                         .kind = CTCOptions{.longest = shape_.longest_target},
+                         .inputs = {out_.node},
+                         .in_width = out_.width,
+                         .width = 2 * shape_.longest_target + 1,
+                         .implied = true});
+  spec_.outputs.front().node = static_cast<int>(spec_.nodes.size()) - 1;
+  return Status::Ok();
+}
+
 Status SpecBuilder::Add(const CustomOptions& asked) {
   if (asked.layer == nullptr)
     return Refuse(fmt::format("this program has no layer \"{}\"", asked.function),
@@ -515,9 +855,9 @@ Status SpecBuilder::Add(const CustomOptions& asked) {
   const int64_t width = asked.layer->Width(in_.width);
   PLIMSOLL_RETURN_IF_ERROR(CheckWidth("Width()", width));
   const std::vector<CustomTensor> tensors = asked.layer->Weights(in_.width);
-  constexpr size_t kMostTensors = 16;
-  if (tensors.size() > kMostTensors)
-    return Refuse(fmt::format("Weights() gives {} tensors, wanted at most {}", tensors.size(), kMostTensors), "join some");
+  if (tensors.size() > Custom::kMostTensors)
+    return Refuse(fmt::format("Weights() gives {} tensors, wanted at most {}", tensors.size(), Custom::kMostTensors),
+                  "join some");
   for (const CustomTensor& tensor : tensors) {
     const bool known = (tensor.shape.size() == 1 || tensor.shape.size() == 2) &&
                        std::all_of(tensor.shape.begin(), tensor.shape.end(), [](int64_t extent) { return extent >= 1; });
@@ -541,12 +881,17 @@ Status SpecBuilder::Add(const CRFOptions& asked) {
   return Status::Ok();
 }
 
-Status SpecBuilder::CheckHead(int64_t units, Activation activation) const {
-  if (job_.task == Task::Classify) {
-    if (units < shape_.classes)
+Status SpecBuilder::CheckHead(const AskedOutput& output, int64_t units, Activation activation) const {
+  const TargetShape& target = output.target;
+  if (output.classify) {
+    if (units < target.classes && output.loss == Loss::Ctc)
       return Refuse(
-          fmt::format("units = {}, but the targets have {} classes (0 to {})", units, shape_.classes, shape_.classes - 1),
-          fmt::format("set units to {} or more, or leave it out", shape_.classes));
+          fmt::format("units = {}, but the targets have labels up to {}, and 0 is the blank", units, target.classes - 1),
+          fmt::format("set units to {} or more, or leave it out", target.classes));
+    if (units < target.classes)
+      return Refuse(
+          fmt::format("units = {}, but the targets have {} classes (0 to {})", units, target.classes, target.classes - 1),
+          fmt::format("set units to {} or more, or leave it out", target.classes));
     if (!job_.train.class_weight.empty() && static_cast<int64_t>(job_.train.class_weight.size()) != units)
       return Refuse(fmt::format("units = {}, but train.class_weight has {} numbers", units, job_.train.class_weight.size()),
                     "give a number for each class");
@@ -556,10 +901,10 @@ Status SpecBuilder::CheckHead(int64_t units, Activation activation) const {
                     "leave the activation out; the loss applies the softmax");
     return Status::Ok();
   }
-  if (units != shape_.target_width)
-    return Refuse(fmt::format("units = {}, but a target of the data has {} value(s)", units, shape_.target_width),
-                  fmt::format("set units to {}, or leave it out", shape_.target_width));
-  if (LossOf(job_) == Loss::BinaryCrossentropy && activation != Activation::Linear && activation != Activation::Sigmoid)
+  if (units != target.width)
+    return Refuse(fmt::format("units = {}, but a target of the data has {} value(s)", units, target.width),
+                  fmt::format("set units to {}, or leave it out", target.width));
+  if (output.loss == Loss::BinaryCrossentropy && activation != Activation::Linear && activation != Activation::Sigmoid)
     return Refuse(fmt::format("activation \"{}\" on the last Dense before binary_crossentropy, wanted linear or sigmoid",
                               ActivationName(activation)),
                   "leave the activation out; the loss applies the sigmoid");
@@ -569,21 +914,26 @@ Status SpecBuilder::CheckHead(int64_t units, Activation activation) const {
   return Status::Ok();
 }
 
-// Last of all: the model's output has as many rows as the data have targets.
-Status SpecBuilder::CheckRows() const {
-  if (out_.per_step == shape_.target_per_step) return Status::Ok();
-  if (!out_.per_step)
-    return Status::Usage(fmt::format("{} gives one row a sample, but the data have one target a step", Called(out_.pooled_by)),
-                         UndoPooling(out_.pooled_by));
+// Last of all: an output has as many rows as it has targets; for loss ctc one a step.
+Status SpecBuilder::CheckRows(const AskedOutput& output) const {
+  const Seen& given = outputs_[output.layer];
+  const std::string whose = several() ? fmt::format("\"{}\" has", names_[output.layer]) : "the data have";
+  if (given.per_step == output.per_step()) return Status::Ok();
+  if (!given.per_step)
+    return Status::Usage(fmt::format("{} gives one row a sample, but {}", Called(given.pooled_by),
+                                     output.loss == Loss::Ctc ? "loss \"ctc\" reads one a step" : whose + " one target a step"),
+                         UndoPooling(given.pooled_by));
   // The last recurrent layer can only have stayed per step because the job says so.
-  for (size_t layer = layer_count_; layer-- > 0;)
+  for (size_t layer = layer_count_; layer-- > 0 && !several();)
     if (IsRecurrent(job_.layers[layer].kind))
       return Status::Usage(
           fmt::format("{} has return_sequences = true and gives one row a step, but the data have one target a sample",
                       Called(layer)),
           "add {type = \"Pooling\"} behind it, or leave return_sequences out");
-  return Status::Usage(fmt::format("{} gives one row a step, but the data have one target a sample", Called(layer_count_ - 1)),
-                       "add {type = \"Pooling\"} or {type = \"LSTM\"} before it");
+  return Status::Usage(
+      fmt::format("{} gives one row a step, but {} one target a sample", Called(several() ? output.layer : layer_count_ - 1),
+                  whose),
+      several() ? "let it read a {type = \"Pooling\"}" : "add {type = \"Pooling\"} or {type = \"LSTM\"} before it");
 }
 
 Status SpecBuilder::CheckLearns() const {
@@ -599,6 +949,11 @@ Status SpecBuilder::CheckLazy() const {
   if (job_.train.optimizer != OptimizerKind::LazyAdam) return Status::Ok();
   bool found = false;
   for (const Node& node : spec_.nodes) {
+    if (node.table != kNoTable)
+      return Status::Usage(
+          fmt::format("train.optimizer = \"lazy_adam\" with \"{}\" tied to the Embedding: every id of it has a gradient",
+                      node.name),
+          "write \"adam\", or leave tied_to out");
     const auto* table = std::get_if<EmbeddingOptions>(&node.kind);
     if (table == nullptr || !node.trainable) continue;
     found = true;
@@ -615,16 +970,32 @@ bool SpecBuilder::AnyReader(size_t layer, const Wanted& wanted) const {
   std::vector<bool> reached(layer_count_, false);
   reached[layer] = true;
   for (size_t reader = layer + 1; reader < layer_count_; ++reader) {
-    for (const int input : inputs_[reader])
-      if (input != kModelInput && reached[static_cast<size_t>(input)]) reached[reader] = true;
+    for (const Input& input : inputs_[reader])
+      if (input.layer != kModelInput && reached[static_cast<size_t>(input.layer)]) reached[reader] = true;
     if (reached[reader] && wanted(reader)) return true;
   }
   return false;
 }
 
 Seen SpecBuilder::InputSeen(size_t which) const {
-  const int input = inputs_[at_][which];
-  return input == kModelInput ? Seen{.width = spec_.input_width} : outputs_[static_cast<size_t>(input)];
+  const Input& input = inputs_[at_][which];
+  if (input.layer == kModelInput) return {.width = spec_.input_width};
+  return (input.state ? states_ : outputs_)[static_cast<size_t>(input.layer)];
+}
+
+bool SpecBuilder::ReturnsState(size_t layer) const {
+  return std::visit(
+      []<typename Options>(const Options& options) {
+        if constexpr (RecurrentOptions<Options>) return options.return_state;
+        return false;
+      },
+      job_.layers[layer].kind);
+}
+
+bool SpecBuilder::IsRead(const Input& output) const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [&](const std::vector<Input>& inputs) {
+    return std::find(inputs.begin(), inputs.end(), output) != inputs.end();
+  });
 }
 
 void SpecBuilder::Append(std::string name, const LayerKind& kind, int64_t width) {
@@ -649,6 +1020,14 @@ Status SpecBuilder::CheckOrder() const {
   const auto pooled = std::find_if(spec_.nodes.begin(), last.base(), [](const Node& node) {
     return !node.per_step && !std::holds_alternative<PoolingOptions>(node.kind);
   });
+  for (const AskedOutput& output : asked_) {
+    const int number = outputs_[output.layer].node;
+    const Node& node = spec_.nodes[static_cast<size_t>(number)];
+    if (several() && number < last.base() - spec_.nodes.begin())
+      return Status::Usage(
+          fmt::format("layer \"{}\" is an output, but \"{}\", which reads steps, is listed behind it", node.name, last->name),
+          fmt::format("list \"{}\" behind all layers that read steps", node.name));
+  }
   if (pooled == last.base()) return Status::Ok();
   return Status::Usage(fmt::format("layer \"{}\" has one row a sample, but \"{}\", which reads steps, is listed behind it",
                                    pooled->name, last->name),
@@ -683,6 +1062,28 @@ Status SpecBuilder::CheckFirstInTime() const {
   return Status::Ok();
 }
 
+// So what knows time, and what has a target at every step, has to stand behind the layer that turns it round.
+Status SpecBuilder::CheckDirection() const {
+  if (!spec_.reversed) return Status::Ok();
+  std::vector<bool> behind;
+  for (size_t n = 0; n < spec_.nodes.size(); ++n) {
+    const Node& node = spec_.nodes[n];
+    behind.push_back(TurnsRound(node.kind) || std::any_of(node.inputs.begin(), node.inputs.end(), [&](int input) {
+                       return input != kModelInput && behind[static_cast<size_t>(input)];
+                     }));
+    const bool is_output = std::any_of(asked_.begin(), asked_.end(), [&](const AskedOutput& output) {
+      return output.per_step() && outputs_[output.layer].node == static_cast<int>(n);
+    });
+    if (behind[n] || (!KnowsTime(node.kind) && !is_output)) continue;
+    return Status::Usage(
+        fmt::format("go_backwards = true, but layer \"{}\" does not stand behind the layer that has it: all of a model walks a "
+                    "sequence in one direction",
+                    node.name),
+        "leave go_backwards out, or let that layer read what it gives");
+  }
+  return Status::Ok();
+}
+
 Status SpecBuilder::CheckBias(Initializer start, bool use_bias) const {
   if (start == Initializer::Orthogonal || start == Initializer::Identity)
     return Refuse("bias_initializer \"orthogonal\" and \"identity\" are for matrices, and a bias is a vector",
@@ -703,7 +1104,23 @@ Status SpecBuilder::CheckPenalties(const Penalties& penalties) const {
   return Status::Ok();
 }
 
+Status SpecBuilder::CheckNormalization(const LSTMOptions& asked) const {
+  if (!asked.layer_normalization) {
+    if (asked.epsilon == LSTMOptions{}.epsilon) return Status::Ok();
+    return Refuse(fmt::format("epsilon = {} on a layer that normalises nothing", asked.epsilon),
+                  "set layer_normalization = true, or leave epsilon out");
+  }
+  const auto refuse_with = [this](const char* key) {
+    return Refuse(fmt::format("{} together with layer_normalization", key), "leave one of the two out");
+  };
+  if (asked.proj_size > 0) return refuse_with("proj_size");
+  if (asked.dropout > 0.0) return refuse_with("dropout");
+  if (asked.recurrent_dropout > 0.0) return refuse_with("recurrent_dropout");
+  return Status::Ok();
+}
+
 std::string SpecBuilder::UndoPooling(size_t layer) const {
+  if (ReturnsState(layer)) return fmt::format("read \"{}\" itself and not what it returns at the end", names_[layer]);
   if (std::holds_alternative<PoolingOptions>(job_.layers[layer].kind)) return fmt::format("remove {}", Called(layer));
   return fmt::format("leave return_sequences out on {}, or set it to true", Called(layer));
 }
@@ -711,6 +1128,11 @@ std::string SpecBuilder::UndoPooling(size_t layer) const {
 }  // namespace
 
 Result<Spec> MakeSpec(const Job& job, const SampleShape& shape) { return SpecBuilder(job, shape).Build(); }
+
+Status CheckOutputs(const Job& job) {
+  const SampleShape unknown;
+  return job.outputs.empty() ? Status::Ok() : SpecBuilder(job, unknown).CheckSeveral();
+}
 
 std::vector<TensorShape> CanonicalTensors(const Node& node) {
   std::vector<TensorShape> tensors;
@@ -730,12 +1152,17 @@ std::vector<TensorShape> CanonicalTensors(const Node& node) {
   } else if (const auto* lstm = std::get_if<LSTMOptions>(&node.kind)) {
     add_recurrent(4, false, *lstm);
     if (lstm->proj_size > 0) add("weight_hr", {lstm->proj_size, lstm->units});
+    if (lstm->layer_normalization) {
+      for (const char* name : {"norm_ih_weight", "norm_ih_bias", "norm_hh_weight", "norm_hh_bias"})
+        add(name, {4 * lstm->units});
+      for (const char* name : {"norm_c_weight", "norm_c_bias"}) add(name, {lstm->units});
+    }
   } else if (const auto* gru = std::get_if<GRUOptions>(&node.kind)) {
     add_recurrent(3, gru->reset_after, *gru);
   } else if (const auto* rnn = std::get_if<SimpleRNNOptions>(&node.kind)) {
     add_recurrent(1, false, *rnn);
   } else if (const auto* dense = std::get_if<DenseOptions>(&node.kind)) {
-    add("weight", {node.width, node.in_width}, dense->kernel_l1, dense->kernel_l2);
+    if (node.table == kNoTable) add("weight", {node.width, node.in_width}, dense->kernel_l1, dense->kernel_l2);
     add("bias", {node.width}, dense->bias_l1, dense->bias_l2);
   } else if (std::holds_alternative<LayerNormalizationOptions>(node.kind)) {
     add("weight", {node.width});

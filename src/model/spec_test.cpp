@@ -68,9 +68,9 @@ TEST(Spec, AClassifierOverIdsHasEveryWidthDecided) {
   EXPECT_TRUE(spec.id_input);
   EXPECT_EQ(spec.input_width, 1);
   EXPECT_EQ(spec.vocabulary, 50);
-  EXPECT_EQ(spec.output_width, 3);
-  EXPECT_FALSE(spec.per_step_targets);
-  EXPECT_EQ(spec.loss, Loss::SparseCategoricalCrossentropy);
+  EXPECT_EQ(spec.output().width, 3);
+  EXPECT_FALSE(spec.output().per_step);
+  EXPECT_EQ(spec.output().loss, Loss::SparseCategoricalCrossentropy);
   ASSERT_EQ(NodeNames(spec), (std::vector<std::string>{"embedding", "lstm", "lstm_last", "dense"}));
 
   EXPECT_EQ(std::get<EmbeddingOptions>(spec.nodes[0].kind).input_dim, 50);
@@ -120,8 +120,8 @@ TEST(Spec, ACrfStandsBehindTheDenseThatScoresItsTags) {
   auto made = MakeSpec(JobOf({Embedding(), Lstm(4), Dense(), crf}), kIdsToClasses);
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_EQ(NodeNames(*made), (std::vector<std::string>{"embedding", "lstm", "dense", "crf"}));
-  EXPECT_EQ(made->loss, Loss::Crf);
-  EXPECT_EQ(made->output_width, 3);
+  EXPECT_EQ(made->output().loss, Loss::Crf);
+  EXPECT_EQ(made->output().width, 3);
   const auto tensors = CanonicalTensors(made->nodes.back());
   ASSERT_EQ(tensors.size(), 3U);
   EXPECT_EQ(tensors[0].name, "crf.transitions");
@@ -141,6 +141,52 @@ TEST(Spec, ACrfStandsBehindTheDenseThatScoresItsTags) {
   EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kIdsToClasses), {"its own loss"}));
 }
 
+TEST(Spec, LossCtcStandsBehindADenseWithSteps) {
+  const SampleShape labels = {.ids = true, .target_classes = true, .vocabulary = 5, .classes = 4, .longest_target = 6};
+  const auto with_ctc = [](std::vector<LayerOptions> layers, Task task = Task::Classify) {
+    Job job = JobOf(std::move(layers), task);
+    job.train.loss = Loss::Ctc;
+    return job;
+  };
+  auto made = MakeSpec(with_ctc({Embedding(), Lstm(4), Dense()}), labels);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ(NodeNames(*made), (std::vector<std::string>{"embedding", "lstm", "dense", "dense_ctc"}));
+  EXPECT_EQ(made->output().width, 4) << "three labels and the blank";
+  EXPECT_EQ(std::get<CTCOptions>(made->nodes.back().kind).longest, 6);
+  EXPECT_TRUE(made->nodes[1].per_step);
+  EXPECT_TRUE(made->output().per_step_outputs());
+  EXPECT_FALSE(made->output().per_step);
+  EXPECT_TRUE(CanonicalTensors(made->nodes.back()).empty());
+
+  const auto refused = [&](const Job& job, const SampleShape& shape, const std::vector<std::string>& parts) {
+    EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, shape), parts));
+  };
+  refused(with_ctc({Embedding(), {.name = "", .kind = LSTMOptions{.units = 4, .go_backwards = true}}, Dense()}), labels,
+          {"ctc", "go_backwards"});
+  refused(with_ctc({Embedding(), Lstm(4), Pool(), Dense()}), labels, {"layer 3 \"pooling\"", "reads one a step"});
+  refused(with_ctc({Embedding(), {.name = "", .kind = LSTMOptions{.units = 4, .return_sequences = false}}, Dense()}), labels,
+          {"one row a sample", "reads one a step"});
+  refused(with_ctc({Embedding(), Lstm(4), Dense({.units = 1})}), labels, {"units = 1", "labels up to 3", "0 is the blank"});
+  refused(with_ctc({Embedding(), Lstm(4), Dense({.units = 3})}), labels, {"units = 3", "labels up to 3"});
+  refused(with_ctc({Embedding(), Lstm(4), Dense(), {.name = "", .kind = CRFOptions{}}}), labels, {"CRF", "its own loss"});
+  refused(with_ctc({Embedding(), Lstm(4), Dense(), {.name = "", .kind = CTCOptions{}}}), labels,
+          {"layer 4 \"ctc\"", "CTC is a loss"});
+  refused(with_ctc({Embedding(), Lstm(4), {.name = "", .kind = CTCOptions{}}, Dense()}), labels,
+          {"layer 3 \"ctc\"", "CTC is a loss"});
+  refused(with_ctc({Embedding(), Lstm(4), Dense()}), kIdsToClasses, {"\"ctc\"", "a sequence of labels"});
+  refused(JobOf({Embedding(), Lstm(4), Dense()}), labels, {"sequences of labels", "loss \"ctc\""});
+  refused(with_ctc({Lstm(4), Dense()}, Task::Regress), kFeaturesToValues, {"does not go with task \"regress\""});
+  Job job = with_ctc({Embedding(), Lstm(4), Dense()});
+  job.train.label_smoothing = 0.1;
+  refused(job, labels, {"label_smoothing"});
+  job = with_ctc({Embedding(), Lstm(4), Dense()});
+  job.train.class_weight = {1.0, 1.0, 2.0, 1.0};
+  refused(job, labels, {"class_weight"});
+  job = with_ctc({Embedding(), Lstm(4), Dense()});
+  job.layers[1].name = "dense_ctc";
+  refused(job, labels, {"layer 2 \"dense_ctc\"", "the loss of \"dense\""});
+}
+
 LayerOptions Reading(std::vector<std::string> inputs, LayerKind kind) {
   return {.name = "", .kind = std::move(kind), .inputs = std::move(inputs)};
 }
@@ -153,7 +199,7 @@ TEST(SpecGraph, NodesStandInTheOrderOfTheListAndInputsAreTheirNumbers) {
                kFeaturesToClass);
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_EQ(NodeNames(*made),
-            (std::vector<std::string>{"lstm", "pooling", "lstm_1", "lstm_1_last", "dense", "merge", "dense_1"}));
+            (std::vector<std::string>{"lstm", "pooling", "lstm_1", "lstm_1_last", "dense", "concatenate", "dense_1"}));
   const std::vector<std::vector<int>> inputs = {{-1}, {0}, {0}, {2}, {1}, {4, 3}, {5}};
   for (size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(made->nodes[i].inputs, inputs[i]) << i;
   EXPECT_EQ(made->nodes[5].width, 11);
@@ -168,7 +214,7 @@ TEST(SpecGraph, WhatHasNoMeaningIsRefusedWithTheReason) {
   EXPECT_TRUE(refused({Lstm(4), Reading({"dense"}, LSTMOptions{}), Dense()}, {"lstm_1", "\"dense\"", "listed behind it"}));
   EXPECT_TRUE(refused({Lstm(4), Reading({"lstm_1"}, LSTMOptions{}), Dense()}, {"lstm_1", "itself"}));
   EXPECT_TRUE(refused({Lstm(4), Reading({"lstn"}, DenseOptions{})}, {"\"lstn\"", "did you mean", "lstm"}));
-  EXPECT_TRUE(refused({Lstm(4), Reading({"lstm"}, kAdd), Dense()}, {"merge", "1 input", "two or more"}));
+  EXPECT_TRUE(refused({Lstm(4), Reading({"lstm"}, kAdd), Dense()}, {"\"add\"", "1 input", "two or more"}));
   EXPECT_TRUE(refused({Lstm(4), Lstm(4), Reading({"lstm", "lstm_1"}, DenseOptions{})}, {"2 inputs", "wanted one"}));
   EXPECT_TRUE(refused({Lstm(4), Reading({"input"}, LSTMOptions{}), Dense()}, {"layer 1 \"lstm\"", "no layer reads"}));
   EXPECT_TRUE(refused({Lstm(4), Lstm(5), Reading({"lstm", "lstm_1"}, kAdd), Pool(), Dense()}, {"4 and 5 wide", "same width"}));
@@ -181,9 +227,9 @@ TEST(SpecGraph, WhatHasNoMeaningIsRefusedWithTheReason) {
   EXPECT_TRUE(refused({Named("input", Lstm(4)), Dense()}, {"\"input\"", "the data"}));
   EXPECT_TRUE(refused({Reading({}, LSTMOptions{.units = 4, .go_backwards = true}), Pool(), Reading({"input"}, LSTMOptions{}),
                        Reading({"pooling", "lstm_1"}, kConcatenate), Dense()},
-                      {"go_backwards", "merge", "both directions"}));
-  EXPECT_TRUE(refused({Embedding(), Lstm(4), Reading({"input", "lstm"}, kConcatenate), Dense()}, {"merge", "ids", "Embedding"},
-                      kIdsToClass));
+                      {"go_backwards", "Merge", "both directions"}));
+  EXPECT_TRUE(refused({Embedding(), Lstm(4), Reading({"input", "lstm"}, kConcatenate), Dense()},
+                      {"\"concatenate\"", "ids", "Embedding"}, kIdsToClass));
 }
 
 TEST(Spec, AnLstmReturnsSequencesWhereSomethingBehindItReadsThem) {
@@ -211,7 +257,7 @@ TEST(Spec, PerStepTargetsGiveAModelWithoutPooling) {
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_EQ(NodeNames(*made), (std::vector<std::string>{"embedding", "lstm", "dense"}));
   EXPECT_TRUE(made->nodes.back().per_step);
-  EXPECT_TRUE(made->per_step_targets);
+  EXPECT_TRUE(made->output().per_step);
 }
 
 TEST(Spec, AnEmptyLayerListIsRefusedWithAnExample) {
@@ -337,6 +383,62 @@ TEST(Spec, ATableBeginsWithOneThing) {
   EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kIdsToClass), {"weights and embeddings_initializer"}));
 }
 
+TEST(Spec, ATiedDenseHasTheTablesWidthAndNoKernel) {
+  const auto tied = [](EmbeddingOptions table, int64_t units, DenseOptions dense) {
+    dense.tied_to = "embedding";
+    return JobOf({Embedding(table), Lstm(units), Dense(dense)});
+  };
+  auto made = MakeSpec(tied({.output_dim = 4}, 4, {}), kIdsToClass);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ(made->output().width, 50);
+  EXPECT_EQ(made->nodes.back().table, 0);
+  const std::vector<TensorShape> tensors = CanonicalTensors(made->nodes.back());
+  ASSERT_EQ(tensors.size(), 1U);
+  EXPECT_EQ(tensors[0].name, "dense.bias");
+  EXPECT_TRUE(MakeSpec(tied({.output_dim = 4}, 4, {.units = 50}), kIdsToClass).ok());
+
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(tied({.output_dim = 5}, 4, {}), kIdsToClass), {"layer 3 \"dense\"", "4 wide", "5 wide"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(tied({.output_dim = 4}, 4, {.units = 49}), kIdsToClass), {"units = 49", "50 ids"}));
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(tied({.output_dim = 4}, 4, {.kernel_initializer = Initializer::Zeros}), kIdsToClass),
+                             {"kernel_initializer"}));
+  EXPECT_TRUE(
+      RefusedAsUsage(MakeSpec(tied({.output_dim = 4}, 4, {.kernel_l2 = 0.1}), kIdsToClass), {"a penalty on the kernel"}));
+  SampleShape more = kIdsToClass;
+  more.classes = 51;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(tied({.output_dim = 4}, 4, {}), more), {"51 classes", "50 ids"}));
+
+  for (const size_t frozen : {0, 2}) {
+    Job job = tied({.output_dim = 4}, 4, {});
+    job.layers[frozen].trainable = false;
+    EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kIdsToClass), {"layer 3 \"dense\"", "trainable"}));
+    job.layers[2 - frozen].trainable = false;
+    EXPECT_TRUE(MakeSpec(job, kIdsToClass).ok());
+  }
+  Job lazy = tied({.output_dim = 4}, 4, {});
+  lazy.train.optimizer = OptimizerKind::LazyAdam;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(lazy, kIdsToClass), {"lazy_adam", "\"dense\" tied"}));
+}
+
+TEST(Spec, ADenseIsTiedToAnEmbeddingListedBeforeIt) {
+  const auto tied_to = [](std::string name) { return Dense({.tied_to = std::move(name)}); };
+  const auto named = [&](std::string name) {
+    return MakeSpec(JobOf({Embedding({.output_dim = 4}), Lstm(), tied_to(std::move(name))}), kIdsToClass);
+  };
+  EXPECT_TRUE(named("embedding").ok());
+  EXPECT_TRUE(RefusedAsUsage(named("table"), {"layer 3 \"dense\"", "tied_to = \"table\"", "no layer is called so"}));
+  EXPECT_TRUE(RefusedAsUsage(named("lstm"), {"tied_to = \"lstm\"", "layer 2 \"lstm\" (LSTM)", "wanted an Embedding"}));
+  EXPECT_TRUE(RefusedAsUsage(named("dense"), {"tied_to = \"dense\"", "wanted an Embedding"}));
+  const LayerOptions later{.name = "later", .kind = EmbeddingOptions{.output_dim = 4}, .inputs = {"input"}};
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Embedding({.output_dim = 4}),
+                                             Named("first", tied_to("later")),
+                                             later,
+                                             {.name = "", .kind = MergeOptions{}, .inputs = {"first", "later"}},
+                                             Lstm(),
+                                             Dense()}),
+                                      kIdsToClass),
+                             {"layer 2 \"first\"", "listed behind"}));
+}
+
 TEST(Spec, SomethingMustLearn) {
   Job job = JobOf({Lstm(), Dropout(0.1), Dense()});
   job.layers[0].trainable = false;
@@ -350,7 +452,7 @@ TEST(Spec, SomethingMustLearn) {
 
 TEST(Spec, TheLossGoesWithTheTask) {
   Job classify = JobOf({Lstm(), Dense()});
-  EXPECT_EQ(MakeSpec(classify, kFeaturesToClass).value().loss, Loss::SparseCategoricalCrossentropy);
+  EXPECT_EQ(MakeSpec(classify, kFeaturesToClass).value().output().loss, Loss::SparseCategoricalCrossentropy);
   classify.train.loss = Loss::Huber;
   EXPECT_TRUE(RefusedAsUsage(MakeSpec(classify, kFeaturesToClass), {"train.loss", "\"classify\""}));
   classify.train.loss = Loss::Auto;
@@ -358,7 +460,7 @@ TEST(Spec, TheLossGoesWithTheTask) {
   EXPECT_TRUE(RefusedAsUsage(MakeSpec(classify, kFeaturesToClass), {"train.huber_delta = 2", "huber alone"}));
 
   Job regress = JobOf({Lstm(), Dense({.units = 0, .activation = Activation::Sigmoid})}, Task::Regress);
-  EXPECT_EQ(MakeSpec(regress, kFeaturesToValues).value().loss, Loss::MeanSquaredError);
+  EXPECT_EQ(MakeSpec(regress, kFeaturesToValues).value().output().loss, Loss::MeanSquaredError);
   EXPECT_EQ(std::get<DenseOptions>(MakeSpec(regress, kFeaturesToValues).value().nodes.back().kind).activation,
             Activation::Sigmoid);
   regress.train.label_smoothing = 0.1;
@@ -375,15 +477,15 @@ TEST(Spec, TheLossGoesWithTheTask) {
 
 TEST(Spec, TheHeadFitsTheTargets) {
   auto head = [](DenseOptions dense) { return MakeSpec(JobOf({Lstm(), Dense(dense)}), kFeaturesToClass); };
-  EXPECT_EQ(head({})->output_width, 3);
-  EXPECT_EQ(head({.units = 7})->output_width, 7);
+  EXPECT_EQ(head({})->output().width, 3);
+  EXPECT_EQ(head({.units = 7})->output().width, 7);
   EXPECT_TRUE(head({.activation = Activation::Softmax}).ok());
   EXPECT_TRUE(RefusedAsUsage(head({.units = 2}), {"layer 2 \"dense\"", "units = 2", "3 classes"}));
   EXPECT_TRUE(RefusedAsUsage(head({.activation = Activation::Sigmoid}), {"layer 2 \"dense\"", "\"sigmoid\""}));
 
   auto values = [](DenseOptions dense) { return MakeSpec(JobOf({Lstm(), Dense(dense)}, Task::Regress), kFeaturesToValues); };
-  EXPECT_EQ(values({})->output_width, 2);
-  EXPECT_EQ(values({})->loss, Loss::MeanSquaredError);
+  EXPECT_EQ(values({})->output().width, 2);
+  EXPECT_EQ(values({})->output().loss, Loss::MeanSquaredError);
   EXPECT_TRUE(values({.units = 2, .activation = Activation::Sigmoid}).ok());
   EXPECT_TRUE(RefusedAsUsage(values({.units = 3}), {"layer 2 \"dense\"", "units = 3", "2 value(s)"}));
   EXPECT_TRUE(RefusedAsUsage(values({.activation = Activation::Softmax}), {"layer 2 \"dense\"", "softmax"}));
@@ -394,6 +496,82 @@ TEST(Spec, TheHeadFitsTheTargets) {
   SampleShape many = kFeaturesToClass;
   many.classes = 65537;
   EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({Lstm(), Dense()}), many), {"layer 2 \"dense\"", "65537"}));
+}
+
+// Ids with a tag at every step and two values a sample.
+constexpr SampleShape kTagsAndValues = {
+    .ids = true,
+    .target_per_step = true,
+    .target_classes = true,
+    .vocabulary = 50,
+    .classes = 3,
+    .several = 2,
+    .targets = {TargetShape{.per_step = true, .are_classes = true, .classes = 3}, TargetShape{.width = 2}}};
+
+Job TwoOutputs() {
+  Job job = JobOf({Embedding(), Lstm(), Pool(PoolingMode::Mean), Named("mood", Dense()), Named("tags", Dense())});
+  job.layers[4].inputs = {"lstm"};
+  job.outputs = {{.layer = "tags", .loss_weight = 2.0}, {.layer = "mood", .loss = Loss::Huber}};
+  return job;
+}
+
+TEST(Spec, SeveralOutputsHaveTheirOwnLossWidthAndRows) {
+  auto made = MakeSpec(TwoOutputs(), kTagsAndValues);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  ASSERT_EQ(made->outputs.size(), 2U);
+  const ModelOutput &tags = made->outputs[0], &mood = made->outputs[1];
+  EXPECT_EQ(made->nodes[static_cast<size_t>(tags.node)].name, "tags");
+  EXPECT_EQ(tags.loss, Loss::SparseCategoricalCrossentropy);
+  EXPECT_EQ(tags.width, 3);
+  EXPECT_TRUE(tags.per_step);
+  EXPECT_EQ(tags.weight, 2.0);
+  EXPECT_EQ(made->nodes[static_cast<size_t>(mood.node)].name, "mood");
+  EXPECT_EQ(mood.loss, Loss::Huber);
+  EXPECT_EQ(mood.width, 2);
+  EXPECT_FALSE(mood.per_step);
+  EXPECT_EQ(mood.weight, 1.0);
+}
+
+TEST(Spec, OutputsThatHaveNoMeaningAreRefused) {
+  const auto refused = [](const auto& change, const std::vector<std::string>& texts) {
+    Job job = TwoOutputs();
+    change(job);
+    return RefusedAsUsage(MakeSpec(job, kTagsAndValues), texts);
+  };
+  EXPECT_TRUE(refused([](Job& job) { job.outputs[0].layer = "tag"; }, {"outputs[0]", "\"tag\"", "no layer is called so"}));
+  EXPECT_TRUE(refused([](Job& job) { job.outputs[1].layer = "tags"; }, {"outputs[1]", "\"tags\"", "output already"}));
+  EXPECT_TRUE(refused([](Job& job) { job.outputs[0].layer = "lstm"; }, {"outputs[0]", "(LSTM)", "wanted a Dense"}));
+  for (const double weight : {0.0, -1.0, std::nan("")})
+    EXPECT_TRUE(refused([&](Job& job) { job.outputs[1].loss_weight = weight; }, {"outputs[1]", "loss_weight", "more than 0"}));
+  for (const Loss loss : {Loss::Crf, Loss::Ctc, Loss::Custom})
+    EXPECT_TRUE(refused([&](Job& job) { job.outputs[1].loss = loss; }, {"outputs[1]", "one output"}));
+  Job unread = TwoOutputs();
+  EXPECT_TRUE(CheckOutputs(unread).ok());
+  unread.outputs[0].layer = "tag";
+  EXPECT_NE(CheckOutputs(unread).message().find("no layer is called so"), std::string::npos) << "before there are data";
+  EXPECT_TRUE(refused([](Job& job) { job.outputs[1].loss = Loss::SparseCategoricalCrossentropy; }, {"outputs[1]", "values"}));
+  EXPECT_TRUE(refused([](Job& job) { job.outputs[0].loss = Loss::MeanSquaredError; }, {"outputs[0]", "class numbers"}));
+  EXPECT_TRUE(refused([](Job& job) { job.train.loss = Loss::Huber; }, {"train.loss beside [[outputs]]"}));
+  EXPECT_TRUE(refused([](Job& job) { job.train.class_weight = {1.0, 2.0, 3.0}; }, {"class_weight"}));
+  EXPECT_TRUE(refused([](Job& job) { job.layers[2].kind = DenseOptions{.units = 5}; }, {"\"mood\" has one target a sample"}));
+  EXPECT_TRUE(refused([](Job& job) { job.layers[4].inputs = {"pooling"}; }, {"\"tags\" has one target a step"}));
+  EXPECT_TRUE(refused([](Job& job) { std::get<DenseOptions>(job.layers[4].kind).units = 2; }, {"\"tags\"", "3 classes"}));
+  EXPECT_TRUE(refused([](Job& job) { job.layers.push_back(Named("more", Dense({.units = 4}))); },
+                      {"\"tags\"", "an output, but a layer reads it"}));
+  EXPECT_TRUE(refused(
+      [](Job& job) {
+        job.layers.push_back(Named("more", Dense({.units = 4})));
+        job.layers.back().inputs = {"lstm"};
+      },
+      {"\"more\"", "no layer reads", "no output"}));
+  EXPECT_TRUE(refused(  // the head stands behind all that reads steps
+      [](Job& job) {
+        job.layers.insert(job.layers.begin() + 2, Named("early", Dense()));
+        job.layers[3].inputs = {"lstm"};
+        job.outputs[0].layer = "early";
+        job.layers.pop_back();
+      },
+      {"\"early\" is an output", "\"pooling\""}));
 }
 
 TEST(Spec, TheTaskNeedsItsKindOfTargets) {
@@ -446,6 +624,29 @@ TEST(Spec, AProjectionIsTheLayersWidthAndSmallerThanItsUnits) {
         RefusedAsUsage(MakeSpec(projected(wrong), kFeaturesToClass), {"layer 1 \"lstm\"", "proj_size = ", "less than"}));
 }
 
+TEST(Spec, ANormalisedLstmHasSixVectorsMoreAndNeitherProjectionNorDropout) {
+  const auto made = [](const LSTMOptions& lstm) {
+    return MakeSpec(JobOf({{.name = "", .kind = lstm}, Dense()}), kFeaturesToClass);
+  };
+  auto spec = made({.units = 5, .layer_normalization = true, .epsilon = 0.01});
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  const std::vector<TensorShape> tensors = CanonicalTensors(spec->nodes[0]);
+  ASSERT_EQ(tensors.size(), 9U);
+  const char* names[] = {"norm_ih_weight", "norm_ih_bias", "norm_hh_weight", "norm_hh_bias", "norm_c_weight", "norm_c_bias"};
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(tensors[3 + i].name, std::string("lstm.") + names[i]);
+    EXPECT_EQ(tensors[3 + i].shape, (std::vector<int64_t>{i < 4 ? 20 : 5}));
+  }
+  EXPECT_TRUE(RefusedAsUsage(made({.units = 5, .proj_size = 3, .layer_normalization = true}),
+                             {"layer 1 \"lstm\"", "proj_size together with layer_normalization"}));
+  EXPECT_TRUE(RefusedAsUsage(made({.units = 5, .dropout = 0.1, .layer_normalization = true}),
+                             {"layer 1 \"lstm\"", "dropout together with layer_normalization"}));
+  EXPECT_TRUE(RefusedAsUsage(made({.units = 5, .recurrent_dropout = 0.1, .layer_normalization = true}),
+                             {"layer 1 \"lstm\"", "recurrent_dropout together with layer_normalization"}));
+  EXPECT_TRUE(RefusedAsUsage(made({.units = 5, .epsilon = 0.01}), {"layer 1 \"lstm\"", "epsilon", "normalises nothing"}));
+  EXPECT_TRUE(made({.units = 5, .proj_size = 3, .dropout = 0.1, .recurrent_dropout = 0.1}).ok()) << "the control";
+}
+
 TEST(Spec, OnlyTheFirstRecurrentLayerGoesBackwards) {
   const LayerOptions backwards{.name = "", .kind = LSTMOptions{.units = 4, .go_backwards = true}};
   for (const auto& layers : {std::vector{backwards, Dense()}, std::vector{Dense({.units = 3}), backwards, Lstm(), Dense()}}) {
@@ -457,6 +658,33 @@ TEST(Spec, OnlyTheFirstRecurrentLayerGoesBackwards) {
   for (const LayerOptions& first : {Lstm(), backwards})
     EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({first, backwards, Dense()}), kFeaturesToClass),
                                {"layer 2 \"lstm_1\"", "go_backwards", "layer 1 \"lstm\"", "one direction"}));
+}
+
+// A branch that does not read the layer that turns sequences round would be turned round all the same.
+TEST(Spec, WhatKnowsTimeOrHasATargetAtEveryStepStandsBehindTheLayerThatGoesBackwards) {
+  const LayerOptions backwards{.name = "back", .kind = LSTMOptions{.units = 4, .go_backwards = true}};
+  const LayerOptions convolution{.name = "conv", .kind = Conv1DOptions{.filters = 3, .kernel_size = 2}};
+  EXPECT_TRUE(MakeSpec(JobOf({backwards, convolution, Pool(), Dense()}), kFeaturesToClass).ok());
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(JobOf({convolution, backwards, Dense()}), kFeaturesToClass),
+                             {"\"conv\" does not stand behind", "one direction"}));
+  const auto two = [&](std::vector<std::string> second) {
+    Job job = JobOf({Embedding(), backwards, Pool(PoolingMode::Mean), Named("mood", Dense()), Named("tags", Dense())});
+    job.layers[4].inputs = std::move(second);
+    job.outputs = {{.layer = "tags"}, {.layer = "mood"}};
+    return MakeSpec(job, kTagsAndValues);
+  };
+  EXPECT_TRUE(two({"back"}).ok());
+  EXPECT_TRUE(RefusedAsUsage(two({"embedding"}), {"\"tags\" does not stand behind"}));
+}
+
+TEST(Spec, TruncationIsForRecurrentLayers) {
+  const LayerOptions convolution{.name = "conv", .kind = Conv1DOptions{.filters = 3, .kernel_size = 2}};
+  Job job = JobOf({convolution, Pool(), Dense()});
+  EXPECT_TRUE(MakeSpec(job, kFeaturesToClass).ok());
+  job.train.truncate = 5;
+  EXPECT_TRUE(RefusedAsUsage(MakeSpec(job, kFeaturesToClass), {"train.truncate = 5", "recurrent"}));
+  job.layers.insert(job.layers.begin(), Lstm());
+  EXPECT_TRUE(MakeSpec(job, kFeaturesToClass).ok());
 }
 
 TEST(Spec, SoftmaxIsForTheLastDenseOnly) {

@@ -23,9 +23,32 @@ Step::Step(const Network& network, NetworkMemory& memory, ThreadPool& pool, uint
   d_ins_.resize(most);
 }
 
-Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, double scale, StepSums& sums) {
+void StepSums::Add(const StepSums& more) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].loss += more.outputs[i].loss;
+    outputs[i].hits += more.outputs[i].hits;
+    outputs[i].items += more.outputs[i].items;
+    outputs[i].labels += more.outputs[i].labels;
+    outputs[i].label_errors += more.outputs[i].label_errors;
+  }
+  penalties += more.penalties;
+}
+
+double StepSums::MeanLoss(const Spec& spec) const {
+  double sum = penalties / static_cast<double>(outputs[0].items);
+  for (size_t i = 0; i < spec.outputs.size(); ++i) {
+    sum += spec.outputs[i].weight * (outputs[i].loss / static_cast<double>(outputs[i].items));
+  }
+  return sum;
+}
+
+Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, const BatchItems& items, StepSums& sums) {
   run_.training = true;
-  run_.scale = static_cast<float>(scale);
+  const std::vector<ModelOutput>& outputs = network_.spec().outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    scales_[i] = static_cast<float>(outputs[i].weight / static_cast<double>(items.Of(outputs[i].per_step)));
+  }
+  run_.scale = scales_[0];
   sums_ = &sums;
   StartForward(group);
   for (Action action; schedule.Next(action);) {
@@ -65,7 +88,7 @@ void Step::Forward(const RowGroup& group, int64_t first_block, int64_t blocks, T
 
 void Step::Reverse(const RowGroup& group, int64_t first_block, int64_t blocks) {
   if ((first_block + blocks) * kBlockSteps >= group.steps) StartReverse(group);
-  if (network_.pooled() && !network_.body_learns()) return;  // the head was all
+  if (!network_.head_steps() && !network_.body_learns()) return;  // the head was all
   for (int64_t number = first_block + blocks - 1; number >= first_block; --number) {
     SetPosition(group, number);
     const Block block = BlockAt(group, number);
@@ -73,12 +96,12 @@ void Step::Reverse(const RowGroup& group, int64_t first_block, int64_t blocks) {
     for (int layer = 0; layer < network_.body_layers(); ++layer) {
       network_.layer(layer).ReplayAll(InputsOf(layer, part), OutputOf(layer, part), memory_.layer(layer), run_);
     }
-    if (!network_.pooled()) Head(part);
+    if (network_.head_steps()) Head(part, /*per_step=*/true);
     for (int layer = network_.body_layers() - 1; layer >= 0; --layer) Backward(layer, part);
   }
   if (first_block > 0 || network_.crf() == nullptr) return;
   for (int64_t row = 0; row < group.rows; ++row) {
-    sums_->hits += static_cast<double>(network_.crf()->HitsOf(memory_.layer(network_.layers() - 1), row));
+    sums_->outputs[0].hits += static_cast<double>(network_.crf()->HitsOf(memory_.layer(network_.layers() - 1), row));
   }
 }
 
@@ -109,74 +132,88 @@ void Step::Backward(int layer, const Part& part) {
   }
 }
 
-// The head and the loss on all items of `all`, slice by slice: forward, loss, backward. A CRF has no head: its loss is there
-// at the end of forward, and its gradient begins in its own Backward.
-void Step::Head(const Part& all) {
-  const OwnerMemory& head = memory_.owner(NetworkOwner::Head);
+// The head and the losses on all items of `all`, slice by slice: forward, loss, backward; of those layers that run on steps,
+// or of those that run on pooled rows. With a CRF or CTC there is no head: the loss is there at the end of forward, and its
+// gradient begins in their own Backward. The outputs of CTC are those of its input.
+void Step::Head(const Part& all, bool per_step) {
   const Spec& spec = network_.spec();
   const RowGroup& group = *all.group;
-  const int64_t first_item = network_.pooled() ? 0 : all.block->row_steps_before;
-  if (network_.crf() != nullptr) {
-    const Slice out = OutputOf(network_.layers() - 1, all);
-    if (sink_ != nullptr) sink_->Rows(group, first_item, out.count, out.data, out.stride);
+  const int64_t first_item = per_step ? all.block->row_steps_before : 0;
+  if (network_.is_own_loss()) {
+    const int layer = network_.layers() - 1;
+    const Slice out = OutputOf(network_.ctc() != nullptr ? network_.inputs(layer)[0] : layer, all);
+    if (sink_ != nullptr) sink_->Rows(0, group, first_item, out.count, out.data, out.stride);
     return;
   }
   const int first = network_.body_layers(), last = network_.layers() - 1;
+  const auto runs = [&](int layer) { return spec.nodes[static_cast<size_t>(layer)].per_step == per_step; };
   for (int64_t begin = 0; begin < all.count; begin += kSliceRows) {
     const int64_t count = std::min(kSliceRows, all.count - begin);
     const Part slice{.group = &group, .block = all.block, .begin = begin, .count = count};
     for (int layer = first; layer <= last; ++layer) {
+      if (!runs(layer)) continue;
       network_.layer(layer).ForwardAll(InputsOf(layer, slice), OutputOf(layer, slice), memory_.layer(layer), run_);
     }
-
-    float* outputs = head.F32(OutputKey(last));
-    const int64_t stride = ActivationStride(spec.output_width);
-    double *losses = head.F64(Losses), *hits = head.F64(Hits);
-    const int64_t item = first_item + begin;
-    if (sink_ != nullptr) sink_->Rows(group, item, count, outputs, stride);
-    const float* weights = FillWeights(slice, item);
-    const auto loss_of = [&](const Share& share) {
-      const int64_t rows = share.end - share.begin;
-      float* y = outputs + share.begin * stride;
-      const int64_t own = item + share.begin, width = spec.output_width;
-      double* row_losses = losses + share.begin;
-      const auto smoothing = static_cast<float>(spec.label_smoothing);
-      if (spec.class_targets()) {
-        softmax_cross_entropy(y, row_losses, hits + share.begin, group.classes + own, smoothing, run_.scale, rows, width,
-                              stride);
-        return;
-      }
-      const float* targets = group.values + own * width;
-      switch (spec.loss) {
-        case Loss::MeanAbsoluteError:
-          return mean_absolute_error(y, row_losses, targets, run_.scale, rows, width, stride);
-        case Loss::Huber:
-          return huber_loss(y, row_losses, targets, static_cast<float>(spec.huber_delta), run_.scale, rows, width, stride);
-        case Loss::Custom:
-          return OwnLoss(y, row_losses, head.F32(LossGradient) + share.begin * stride, targets, rows);
-        case Loss::BinaryCrossentropy:
-          return binary_cross_entropy(y, row_losses, targets, smoothing, run_.scale, rows, width, stride);
-        default:
-          return mean_squared_error(y, row_losses, targets, run_.scale, rows, width, stride);
-      }
-    };
-    run_.pool->Run([&](int part) {
-      const Share share = ShareOf(count, part, run_.pool->size());
-      loss_of(share);
-      for (int64_t row = share.begin; row < share.end && weights != nullptr; ++row) {
-        losses[row] *= static_cast<double>(weights[row]);
-        for (int64_t at = 0; at < spec.output_width; ++at) outputs[row * stride + at] *= weights[row];
-      }
-    });
-    for (int64_t row = 0; row < count; ++row) {
-      sums_->loss += losses[row];
-      if (spec.class_targets()) sums_->hits += hits[row];
+    for (size_t output = 0; output < spec.outputs.size(); ++output) {
+      if (spec.outputs[output].per_step == per_step) LossOf(output, slice, first_item + begin);
     }
-    sums_->items += count;
     if (!run_.training) continue;
-
-    for (int layer = last; layer >= first; --layer) Backward(layer, slice);
+    for (int layer = last; layer >= first; --layer) {
+      if (runs(layer)) Backward(layer, slice);
+    }
   }
+}
+
+// The loss of one output on the items of a slice; what it gave becomes the gradient.
+void Step::LossOf(size_t number, const Part& slice, int64_t item) {
+  const OwnerMemory& head = memory_.owner(NetworkOwner::Head);
+  const Spec& spec = network_.spec();
+  const ModelOutput& output = spec.outputs[number];
+  const TargetRows& rows_of = slice.group->targets[number];
+  float* outputs = head.F32(OutputKey(output.node));
+  const int64_t count = slice.count, width = output.width, stride = ActivationStride(width);
+  const float scale = run_.training ? scales_[number] : 0.0f;
+  double *losses = head.F64(Losses), *hits = head.F64(Hits);
+  if (sink_ != nullptr) sink_->Rows(number, *slice.group, item, count, outputs, stride);
+  const float* weights = FillWeights(slice, item);
+  const auto loss_of = [&](const Share& share) {
+    const int64_t rows = share.end - share.begin;
+    float* y = outputs + share.begin * stride;
+    const int64_t own = item + share.begin;
+    double* row_losses = losses + share.begin;
+    const auto smoothing = static_cast<float>(spec.label_smoothing);
+    if (output.class_targets()) {
+      softmax_cross_entropy(y, row_losses, hits + share.begin, rows_of.classes + own, smoothing, scale, rows, width, stride);
+      return;
+    }
+    const float* targets = rows_of.values + own * width;
+    switch (output.loss) {
+      case Loss::MeanAbsoluteError:
+        return mean_absolute_error(y, row_losses, targets, scale, rows, width, stride);
+      case Loss::Huber:
+        return huber_loss(y, row_losses, targets, static_cast<float>(spec.huber_delta), scale, rows, width, stride);
+      case Loss::Custom:
+        return OwnLoss(y, row_losses, head.F32(LossGradient) + share.begin * stride, targets, rows);
+      case Loss::BinaryCrossentropy:
+        return binary_cross_entropy(y, row_losses, targets, smoothing, scale, rows, width, stride);
+      default:
+        return mean_squared_error(y, row_losses, targets, scale, rows, width, stride);
+    }
+  };
+  run_.pool->Run([&](int part) {
+    const Share share = ShareOf(count, part, run_.pool->size());
+    loss_of(share);
+    for (int64_t row = share.begin; row < share.end && weights != nullptr; ++row) {
+      losses[row] *= static_cast<double>(weights[row]);
+      for (int64_t at = 0; at < width; ++at) outputs[row * stride + at] *= weights[row];
+    }
+  });
+  OutputSums& sums = sums_->outputs[number];
+  for (int64_t row = 0; row < count; ++row) {
+    sums.loss += losses[row];
+    if (output.class_targets()) sums.hits += hits[row];
+  }
+  sums.items += count;
 }
 
 // What each item of a slice counts; null: all of them 1. Weights of classes count in training alone.
@@ -192,14 +229,14 @@ const float* Step::FillWeights(const Part& slice, int64_t first_item) const {
     const int64_t place = slice.begin + i;
     while (place >= rows.first[step + 1]) ++step;
     weights[i] = group.weights == nullptr ? 1.0f : group.weights[place - rows.first[step]];
-    if (by_class) weights[i] *= of_class[static_cast<size_t>(group.classes[first_item + i])];
+    if (by_class) weights[i] *= of_class[static_cast<size_t>(group.targets[0].classes[first_item + i])];
   }
   return weights;
 }
 
 // The loss that the program brought along, of some rows: y becomes its gradient.
 void Step::OwnLoss(float* y, double* losses, float* gradient, const float* targets, int64_t rows) const {
-  const int64_t width = network_.spec().output_width, stride = ActivationStride(width);
+  const int64_t width = network_.spec().output().width, stride = ActivationStride(width);
   for (int64_t row = 0; row < rows; ++row) {
     float *own = y + row * stride, *d = gradient + row * stride;
     losses[row] = static_cast<double>(network_.spec().custom_loss->Of(own, targets + row * width, width, d));
@@ -216,42 +253,64 @@ void Step::EvaluateGroup(const RowGroup& group, StepSums& sums) {
   const int64_t blocks = BlocksOf(group.steps);
   for (int64_t number = 0; number < blocks; ++number) {
     Forward(group, number, 1, Tape::None);
-    if (network_.pooled()) continue;
+    if (!network_.head_steps()) continue;
     const Block block = BlockAt(group, number);
-    Head(WholeOf(group, block));
+    Head(WholeOf(group, block), /*per_step=*/true);
   }
-  if (network_.pooled() || network_.crf() != nullptr) StartReverse(group);
+  StartReverse(group);
 }
 
 void Step::StartForward(const RowGroup& group) {
+  const Spec& spec = network_.spec();
+  run_.layers = &memory_.layer(0);
   for (int layer = 0; layer < network_.body_layers(); ++layer) {
     network_.layer(layer).StartForward(memory_.layer(layer), group.rows);
+    const int64_t place = spec.nodes[static_cast<size_t>(layer)].state_place;
+    if (group.start != nullptr && place >= 0)
+      LoadState(network_.layer(layer).state(), memory_.layer(layer), group.start + place, spec.state_width, group.rows);
   }
 }
 
 // The end of forward has been reached: State is final. Behind pooling this is where the head runs, once.
 void Step::StartReverse(const RowGroup& group) {
+  const Spec& spec = network_.spec();
+  for (int layer = 0; layer < network_.body_layers() && group.end != nullptr; ++layer) {
+    const int64_t place = spec.nodes[static_cast<size_t>(layer)].state_place;
+    if (place >= 0)
+      SaveState(network_.layer(layer).state(), memory_.layer(layer), group.end + place, spec.state_width, group.rows);
+  }
   if (run_.training) {
     for (int layer = 0; layer < network_.body_layers(); ++layer) {
       network_.layer(layer).StartBackward(memory_.layer(layer), group.rows);
     }
   }
-  if (network_.crf() != nullptr) SumSequenceLosses(group);
-  if (!network_.pooled()) return;
+  if (network_.is_own_loss()) SumSequenceLosses(group);
+  if (!network_.head_rows()) return;
   const Block block = PooledBlock(group);
-  Head(WholeOf(group, block));
+  Head(WholeOf(group, block), /*per_step=*/false);
 }
 
-// The losses of a CRF, and without training what its best sequences hit. While training the hits come in the end of Reverse.
+// The losses of a CRF or CTC, and without training what their best sequences hit. While training a CRF's hits come in the end
+// of Reverse.
 void Step::SumSequenceLosses(const RowGroup& group) {
   const int layer = network_.layers() - 1;
   const OwnerMemory& memory = memory_.layer(layer);
   for (int64_t row = 0; row < group.rows; ++row) {
-    sums_->loss += network_.crf()->LossOf(memory, row);
-    sums_->items += group.lengths[row];
+    if (const Ctc* ctc = network_.ctc(); ctc != nullptr) {
+      const double weight = group.weights == nullptr ? 1.0 : static_cast<double>(group.weights[row]);
+      sums_->outputs[0].loss += weight * ctc->LossOf(memory, row);
+      ++sums_->outputs[0].items;
+      if (run_.training) continue;
+      sums_->outputs[0].labels += group.target_lengths[row];
+      sums_->outputs[0].label_errors += ctc->ErrorsOf(memory, row, group.target_lengths[row]);
+      continue;
+    }
+    sums_->outputs[0].loss += network_.crf()->LossOf(memory, row);
+    sums_->outputs[0].items += group.lengths[row];
     if (run_.training) continue;
     const auto packed = [&](int64_t t) { return group.Before(t) + row; };
-    sums_->hits += static_cast<double>(network_.crf()->DecodedHits(memory, row, group.lengths[row], group.classes, packed));
+    sums_->outputs[0].hits +=
+        static_cast<double>(network_.crf()->DecodedHits(memory, row, group.lengths[row], group.targets[0].classes, packed));
   }
 }
 
@@ -291,7 +350,14 @@ Block Step::BlockAt(const RowGroup& group, int64_t number) const {
               .lengths = group.lengths,
               .row_steps_before = before,
               .rows_before = first_step == 0 ? 0 : group.Active(first_step - 1),
-              .classes = group.classes == nullptr ? nullptr : group.classes + before};
+              .classes = group.targets[0].classes == nullptr ? nullptr : group.targets[0].classes + before};
+  if (group.target_lengths != nullptr) {
+    block.classes = nullptr;
+    block.labels = {.labels = group.targets[0].classes,
+                    .lengths = group.target_lengths,
+                    .longest = group.longest_target,
+                    .weights = group.weights};
+  }
   BlockRows& rows = block.rows;
   for (int64_t t = block.first_step; t < group.steps && rows.steps < kBlockSteps; ++t) {
     const auto active = static_cast<int32_t>(group.Active(t));
@@ -345,9 +411,9 @@ Slice Step::OutputOf(int layer, const Part& part) const {
   return SliceOf(data + (before + part.begin) * ActivationStride(network_.layer(layer).width()), layer, part);
 }
 
-// The gradient of a layer's output; there where the layer learns. The loss leaves that of the last one in its output.
+// The gradient of a layer's output; there where the layer learns. A loss leaves that of an output in its place.
 Slice Step::GradientOf(int layer, const Part& part) const {
-  if (layer + 1 == network_.layers()) return OutputOf(layer, part);
+  if (network_.is_output(layer)) return OutputOf(layer, part);
   const int key = GradientKey(network_.layers(), network_.routes().buffer(layer));
   if (layer >= network_.body_layers()) return SliceOf(memory_.owner(NetworkOwner::Head).F32(key), layer, part);
   const Pooling* pooling = network_.pooling(layer);

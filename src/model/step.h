@@ -1,6 +1,8 @@
 // step: what happens in a training step. Read this file's .cpp first; everything else serves it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,17 +16,27 @@
 namespace plimsoll {
 
 // Sums over the items of one or more row groups.
-struct StepSums {
+struct OutputSums {
   double loss = 0.0;
-  double hits = 0.0;  // classify: items whose largest output is the class
+  double hits = 0.0;  // classes: items whose largest output is the class
   int64_t items = 0;
+  int64_t labels = 0;        // loss ctc, evaluation: of all targets, and
+  int64_t label_errors = 0;  // how far what was spelt is from them
+};
+struct StepSums {
+  std::array<OutputSums, kMostOutputs> outputs = {};
+  double penalties = 0.0;  // those on weights, for every item of the first output; in no output's own loss
+
+  void Add(const StepSums& more);
+  double MeanLoss(const Spec& spec) const;  // the sum of the outputs' means, each times its weight
 };
 
-// Receives the outputs of a slice before the loss is computed: rows [first, first + count) of the group's items, packed.
+// Receives what an output gives for a slice before its loss is computed: rows [first, first + count) of its items, packed.
 class OutputSink {
  public:
   virtual ~OutputSink() = default;
-  virtual void Rows(const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) = 0;
+  virtual void Rows(size_t output, const RowGroup& group, int64_t first, int64_t count, const float* outputs,
+                    int64_t stride) = 0;
 };
 
 class Step {
@@ -33,10 +45,10 @@ class Step {
 
   void SetUpdate(uint64_t update) { run_.update = update; }  // for dropout masks
   void ZeroGradients();
-  // Gradients of the group are added; `scale` is one over the number of items of the whole batch.
+  // Gradients of the group are added, each output's divided by its items of the whole batch.
   // The schedule has been started on the group's blocks.
   // Fails only where slots lie in a file and the disk does.
-  Status TrainGroup(const RowGroup& group, Schedule& schedule, double scale, StepSums& sums);
+  Status TrainGroup(const RowGroup& group, Schedule& schedule, const BatchItems& items, StepSums& sums);
   // Forward only, no dropout.
   void EvaluateGroup(const RowGroup& group, StepSums& sums);
   // After the weights have changed.
@@ -60,7 +72,8 @@ class Step {
     int64_t begin;
     int64_t count;
   };
-  void Head(const Part& all);
+  void Head(const Part& all, bool per_step);
+  void LossOf(size_t number, const Part& slice, int64_t first_item);
   const float* FillWeights(const Part& slice, int64_t first_item) const;
   void OwnLoss(float* y, double* losses, float* gradient, const float* targets, int64_t rows) const;
   void SumSequenceLosses(const RowGroup& group);
@@ -83,7 +96,8 @@ class Step {
   RunContext run_;
   std::vector<Slice> ins_, d_ins_;  // of the layer that runs; as many as any layer has
   OutputSink* sink_ = nullptr;
-  int64_t segment_start_ = 0;  // first block of the recorded segment
+  int64_t segment_start_ = 0;                    // first block of the recorded segment
+  std::array<float, kMostOutputs> scales_ = {};  // of each output's loss: its weight over its items of the batch
   StepSums* sums_ = nullptr;
 };
 

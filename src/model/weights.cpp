@@ -50,7 +50,7 @@ struct Fans {
 Fans FansOf(const WeightTensor& tensor) {
   const auto rows = static_cast<double>(tensor.rows), columns = static_cast<double>(tensor.columns);
   if (tensor.vector) return {rows, rows};
-  return tensor.rows_are_inputs ? Fans{rows, columns} : Fans{columns, rows};
+  return tensor.rows_are_inputs ? Fans{rows, columns} : Fans{columns, rows * static_cast<double>(tensor.taps)};
 }
 
 // Of normal numbers that are drawn again beyond 2: their deviation.

@@ -149,6 +149,14 @@ TEST(FirstWeights, HaveTheBoundsAndTheVarianceOfTheirInitializerAndOfNoOther) {
   }
 }
 
+TEST(FirstWeights, OfAConvolutionCountItsOutputsOnceForEveryStepItLooksAt) {
+  const std::vector<Tensor> tensors = FirstWeights(
+      {{"", DenseOptions{.units = 60}}, {"", Conv1DOptions{.filters = 90, .kernel_size = 4}}, {"", DenseOptions{}}},
+      "generate:sine?steps=9&samples=4", Task::Regress);
+  EXPECT_TRUE(Fits(tensors[2], WantedOf(Initializer::GlorotUniform, 4 * 60, 4 * 90)));
+  EXPECT_FALSE(Fits(tensors[2], WantedOf(Initializer::GlorotUniform, 4 * 60, 90))) << "the control";
+}
+
 TEST(FirstWeights, OfATableCountItsRowsAsInputs) {
   const std::vector<Tensor> tensors = FirstWeights(
       {{"", EmbeddingOptions{.input_dim = 500, .output_dim = 40, .embeddings_initializer = Initializer::HeUniform}},
@@ -222,6 +230,18 @@ TEST(FirstWeights, OfAForgetGateAreOnesWhateverTheOtherBiasesBeginWith) {
       EXPECT_EQ(bias.At(row, 0) == 1.0f, forget_one && row / 9 == 1) << row;
       EXPECT_NE(bias.At(row, 0), 0.0f) << row;
     }
+  }
+}
+
+TEST(FirstWeights, OfANormalisedLstmScaleByOneAndShiftNothing) {
+  const std::vector<Tensor> tensors =
+      FirstWeights({{"", LSTMOptions{.units = 9, .layer_normalization = true}}, {"", DenseOptions{}}},
+                   "generate:adding?steps=9&samples=4", Task::Regress);
+  ASSERT_EQ(tensors.size(), 11U);
+  EXPECT_LT(FarFromOrthonormal(tensors[1]), 2e-6);
+  for (int64_t row = 0; row < tensors[2].rows; ++row) EXPECT_EQ(tensors[2].At(row, 0), row / 9 == 1 ? 1.0f : 0.0f);
+  for (size_t i = 3; i < 9; ++i) {
+    for (int64_t row = 0; row < tensors[i].rows; ++row) EXPECT_EQ(tensors[i].At(row, 0), i % 2 == 1 ? 1.0f : 0.0f);
   }
 }
 

@@ -43,12 +43,29 @@ struct GradientCase {
 std::ostream& operator<<(std::ostream& out, const GradientCase& tested) { return out << tested.name; }
 
 const LayerKind kEmbedding = EmbeddingOptions{.input_dim = 0, .output_dim = 3};
+const LayerKind kTied = DenseOptions{.tied_to = "embedding"};
 const LayerKind kMean = PoolingOptions{.mode = PoolingMode::Mean};
 const LayerKind kMax = PoolingOptions{.mode = PoolingMode::Max};
 const LayerKind kLast = PoolingOptions{.mode = PoolingMode::Last};
 const LayerKind kDropout = DropoutOptions{.rate = 0.4};
 
+const LayerKind kState = PoolingOptions{.mode = PoolingMode::State};
+
 class GradientOf : public testing::TestWithParam<GradientCase> {};
+
+// Each sample brings along what State begins with.
+LayerKind Beginning(LayerKind kind) {
+  std::visit(
+      [](auto& options) {
+        if constexpr (requires { options.initial_state; }) options.initial_state = "data";
+      },
+      kind);
+  return kind;
+}
+SampleShape WithState(SampleShape shape, int64_t width) {
+  shape.state_width = width;
+  return shape;
+}
 
 LayerKind Masked(LayerKind kind) {
   std::visit(
@@ -92,6 +109,20 @@ INSTANTIATE_TEST_SUITE_P(
         GradientCase{"LstmProjectedEveryStep", kIdsToClasses, {kEmbedding, ProjectedOf(5, 4), Head()}},
         GradientCase{"LstmProjectedTwice", kFeaturesToValueSeries, {ProjectedOf(5, 4), ProjectedOf(4, 3), Head()}},
         GradientCase{"LstmProjectedWithoutBias", kFeaturesToValueSeries, {ProjectedOf(5, 2, false), Head()}},
+        GradientCase{"NormalizedLastState", kFeaturesToClass, {NormalizedOf(4), Head()}},
+        GradientCase{"NormalizedEveryStep", kIdsToClasses, {kEmbedding, NormalizedOf(4), Head()}},
+        GradientCase{"NormalizedTwice", kFeaturesToValueSeries, {NormalizedOf(4), NormalizedOf(3), Head()}},
+        GradientCase{"NormalizedWithoutBias", kFeaturesToValueSeries, {NormalizedOf(5, false), Head()}},
+        GradientCase{"NormalizedByAnotherEpsilon",
+                     kFeaturesToValueSeries,
+                     {LSTMOptions{.units = 4, .layer_normalization = true, .epsilon = 0.1}, Head()}},
+        GradientCase{"NormalizedByOtherFunctions",
+                     kFeaturesToValueSeries,
+                     {LSTMOptions{.units = 4,
+                                  .activation = Activation::Softsign,
+                                  .recurrent_activation = Activation::HardSigmoid,
+                                  .layer_normalization = true},
+                      Head()}},
         GradientCase{"GruLastState", kFeaturesToClass, {GruOf(4, true), Head()}},
         GradientCase{"GruOneInputOneUnit", kNumberToNumber, {GruOf(1, true), Head()}},
         GradientCase{"GruEveryStep", kIdsToClasses, {kEmbedding, GruOf(4, true), Head()}},
@@ -109,7 +140,23 @@ INSTANTIATE_TEST_SUITE_P(
         GradientCase{"EveryCell", kIdsToClasses, {kEmbedding, RnnOf(3), LstmOf(4), GruOf(3, false), GruOf(5, true), Head()}},
         GradientCase{"Embedding", kIdsToClass, {kEmbedding, LstmOf(4), Head(Activation::Softmax)}},
         GradientCase{"EmbeddingWithoutLstm", kIdsToClass, {kEmbedding, kMean, Head()}},
+        GradientCase{"Tied", kIdsToClasses, {kEmbedding, LstmOf(3), kTied}},
+        GradientCase{"TiedPooled", kIdsToClass, {kEmbedding, LstmOf(4), DenseOf(3, Activation::Tanh), kMean, kTied}},
+        GradientCase{"TiedWithoutLstm", kIdsToClass, {kEmbedding, kMean, kTied}},
+        GradientCase{"TiedTwice", kIdsToClasses, {kEmbedding, kTied, LstmOf(3), kTied}},
+        GradientCase{"TiedWithAPenalty",
+                     kIdsToClasses,
+                     {EmbeddingOptions{.output_dim = 3, .embeddings_l1 = 0.02, .embeddings_l2 = 0.01}, LstmOf(3), kTied}},
         GradientCase{"PoolingLast", kFeaturesToClass, {LstmOf(4), kLast, Head()}},
+        GradientCase{"StateOfLstm", kFeaturesToClass, {LstmOf(4), kState, Head()}},
+        GradientCase{"StateOfProjectedLstm", kFeaturesToClass, {LstmOf(3), ProjectedOf(5, 3), kState, Head()}},
+        GradientCase{"StateOfGru", kFeaturesToClass, {GruOf(4, true), kState, Head()}},
+        GradientCase{"LstmBeginning", WithState(kFeaturesToValueSeries, 8), {Beginning(LstmOf(4)), Head()}},
+        GradientCase{"ProjectedBeginning", WithState(kFeaturesToClass, 8), {Beginning(ProjectedOf(5, 3)), kState, Head()}},
+        GradientCase{"GruBeginning", WithState(kFeaturesToValueSeries, 4), {Beginning(GruOf(4, true)), Head()}},
+        GradientCase{"GruBeforeBeginning", WithState(kFeaturesToValueSeries, 4), {Beginning(GruOf(4, false)), Head()}},
+        GradientCase{
+            "RnnBeginning", WithState(kIdsToClasses, 7), {kEmbedding, Beginning(RnnOf(4)), Beginning(RnnOf(3)), Head()}},
         GradientCase{"PoolingMean", kFeaturesToClass, {LstmOf(4), kMean, Head()}},
         GradientCase{"PoolingMax", kFeaturesToClass, {LstmOf(4), kMax, Head()}},
         GradientCase{"DenseLinear", kFeaturesToClass, {LstmOf(4), DenseOf(5, Activation::Linear), Head()}},
@@ -288,6 +335,67 @@ TEST_F(WrongGradient, AMaskOfAnotherUpdateIsRefused) {
   EXPECT_EQ(Refused().size(), gradients_.size());
 }
 
+// A tied table hears of its rows that were looked up and of its product. An untied twin with the same values tells both apart.
+TEST(WrongTie, OneOfTheTwoUsesAloneIsRefused) {
+  const Spec spec = SpecOf({kEmbedding, LstmOf(3), kTied}, kIdsToClasses);
+  const Spec twin = SpecOf({kEmbedding, LstmOf(3), DenseOptions{}}, kIdsToClasses);
+  const auto weights = RandomWeights(spec, /*seed=*/6);
+  const auto batch = RandomBatch(spec, kRagged, /*seed=*/6);
+  auto untied = weights;  // embedding.weight, three of the LSTM, dense.bias
+  untied.insert(untied.end() - 1, weights.front());
+  untied[4].name = "dense.weight";
+  const auto parts = ReferenceStep(twin, untied, batch, {}).gradients;
+  const auto failed = [&](double looked_up, double product) {
+    auto claimed = ReferenceStep(spec, weights, batch, {}).gradients;
+    for (size_t i = 0; i < claimed[0].values.size(); ++i)
+      claimed[0].values[i] = looked_up * parts[0].values[i] + product * parts[4].values[i];
+    return CheckGradients(spec, weights, batch, {}, claimed).failed;
+  };
+  EXPECT_EQ(failed(1.0, 1.0), 0);
+  EXPECT_EQ(failed(1.0, 0.0), 1);
+  EXPECT_EQ(failed(0.0, 1.0), 1);
+}
+
+// Two heads over one body, one on steps and one on pooled rows: classes and values, with weights.
+Spec TwoHeads(double tags_weight, double mood_weight, Loss loss = Loss::Huber) {
+  Job job;
+  job.layers = {{"", kEmbedding},
+                {"", LstmOf(4)},
+                {"", DenseOf(3, Activation::Tanh), {"lstm"}},
+                {"", kMean, {"dense"}},
+                {"mood", DenseOptions{}, {"pooling"}},
+                {"tags", DenseOptions{}, {"dense"}}};
+  job.outputs = {{.layer = "tags", .loss_weight = tags_weight}, {.layer = "mood", .loss = loss, .loss_weight = mood_weight}};
+  SampleShape shape = kIdsToClasses;
+  shape.several = 2;
+  shape.targets = {TargetShape{.per_step = true, .are_classes = true, .classes = 7}, TargetShape{.width = 2}};
+  Result<Spec> made = MakeSpec(job, shape);
+  PLIMSOLL_CHECK(made.ok(), made.status().message().c_str());
+  return std::move(made).value();
+}
+
+TEST(SeveralOutputs, TheirGradientsAgreeWithCentralDifferencesAndAnotherWeightIsRefused) {
+  for (const Loss loss : {Loss::Huber, Loss::MeanSquaredError, Loss::BinaryCrossentropy}) {
+    const Spec right = TwoHeads(0.7, 2.5, loss);
+    const auto weights = RandomWeights(right, /*seed=*/3);
+    const auto batch = RandomBatch(right, kRagged, /*seed=*/3);
+    const auto failed = [&](const Spec& claimed) {
+      return CheckGradients(right, weights, batch, {}, ReferenceStep(claimed, weights, batch, {}).gradients).failed;
+    };
+    EXPECT_EQ(failed(right), 0);
+    EXPECT_EQ(failed(TwoHeads(0.7, 2.4, loss)), 8) << "all but the other head";
+    EXPECT_EQ(failed(TwoHeads(0.8, 2.5, loss)), 8);
+  }
+}
+
+TEST(SeveralOutputs, EachLossIsTheMeanOfItsOwnItems) {
+  const Spec both = TwoHeads(2.0, 3.0), tags = TwoHeads(2.0, 1e-30), mood = TwoHeads(1e-30, 3.0);
+  const auto weights = RandomWeights(both, /*seed=*/5);
+  const auto batch = RandomBatch(both, kRagged, /*seed=*/5);
+  const double sum = ReferenceLoss(tags, weights, batch, {}) + ReferenceLoss(mood, weights, batch, {});
+  EXPECT_NEAR(ReferenceLoss(both, weights, batch, {}), sum, 1e-12);
+}
+
 // The likeliest mistake of a recurrent backward: a time step that does not hear of the one behind it through h.
 TEST(GradientCheck, BackwardWithoutTheRecurrentTermIsRefused) {
   const Spec spec = SpecOf({LstmOf(4), Head()}, kFeaturesToValueSeries);
@@ -298,7 +406,8 @@ TEST(GradientCheck, BackwardWithoutTheRecurrentTermIsRefused) {
   reference::LstmTape<double> tape;
   reference::LstmForward(hidden, tape, in, weights[0].values, weights[1].values, weights[2].values);
   reference::DenseForward(out, hidden, weights[3].values, weights[4].values, Activation::Linear);
-  for (int64_t t = 0; t < 5; ++t) reference::MeanSquaredError(d_out.row(t), out.row(t), batch[0].values.data() + 2 * t, 2);
+  for (int64_t t = 0; t < 5; ++t)
+    reference::MeanSquaredError(d_out.row(t), out.row(t), batch[0].targets[0].values.data() + 2 * t, 2);
 
   for (const bool broken : {false, true}) {
     auto gradients = weights;
@@ -333,6 +442,43 @@ TEST(GradientCheck, AProjectionWithAWrongTermIsRefused) {
   const GradientReport report = CheckGradients(spec, weights, batch, {}, claimed);
   EXPECT_EQ(report.failed, 1) << GradientReportText(report);
   EXPECT_EQ(report.tensors[3].verdict, GradientVerdict::Failed);
+}
+
+// The same of an LSTM with layer normalisation: a step that does not hear of the one behind it, an epsilon that is another's,
+// and the vectors of one product taken for those of the other.
+TEST(GradientCheck, ANormalisationWithAWrongTermIsRefused) {
+  const auto spec_with = [](double epsilon) {
+    const LayerKind lstm = LSTMOptions{.units = 4, .layer_normalization = true, .epsilon = epsilon};
+    return SpecOf({lstm, Head()}, kFeaturesToValueSeries);
+  };
+  const Spec spec = spec_with(1e-3);
+  const auto weights = RandomWeights(spec, /*seed=*/9);
+  const auto batch = RandomBatch(spec, {5, 3}, /*seed=*/9);
+  const auto claimed = ReferenceStep(spec, weights, batch, {}).gradients;
+  std::vector<std::string> names;
+  for (const auto& gradient : claimed) names.push_back(gradient.name);
+  const std::vector<std::string> wanted = {"lstm.weight_ih",      "lstm.weight_hh",     "lstm.bias",
+                                           "lstm.norm_ih_weight", "lstm.norm_ih_bias",  "lstm.norm_hh_weight",
+                                           "lstm.norm_hh_bias",   "lstm.norm_c_weight", "lstm.norm_c_bias",
+                                           "dense.weight",        "dense.bias"};
+  EXPECT_EQ(names, wanted);
+
+  EXPECT_EQ(CheckGradients(spec, weights, batch, {}, claimed).failed, 0);
+  EXPECT_EQ(claimed[2].values, claimed[4].values) << "three vectors are added to the same sums";
+  EXPECT_EQ(claimed[2].values, claimed[6].values);
+
+  auto without_recurrence = weights;
+  std::fill(without_recurrence[1].values.begin(), without_recurrence[1].values.end(), 0.0);
+  auto wrong = claimed;
+  wrong[7] = ReferenceStep(spec, without_recurrence, batch, {}).gradients[7];
+  EXPECT_EQ(CheckGradients(spec, weights, batch, {}, wrong).failed, 1) << "without the recurrent term";
+
+  wrong = ReferenceStep(spec_with(2e-3), weights, batch, {}).gradients;
+  EXPECT_EQ(CheckGradients(spec, weights, batch, {}, wrong).failed, 11) << "another epsilon";
+
+  wrong = claimed;
+  std::swap(wrong[3].values, wrong[5].values);
+  EXPECT_EQ(CheckGradients(spec, weights, batch, {}, wrong).failed, 2) << "scales of the two products swapped";
 }
 
 // What a forgotten mask does: of the inputs, or of h.

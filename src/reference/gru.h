@@ -1,10 +1,11 @@
-// gru: one sample through one GRU, step by step from a zero state.
+// gru: one sample through one GRU, step by step.
 //   z, r = sigmoid of  b + W_ih x_t + W_hh h_(t-1)
 //   reset after the product:   n = tanh(b_in + W_in x_t + r (b_hn + W_hn h_(t-1)))
 //   reset before the product:  n = tanh(b_in + W_in x_t + W_hn (r h_(t-1)))
 //   h_t = z h_(t-1) + (1 - z) n
 //   (or other functions than sigmoid and tanh)
 //   Letters: T steps, D inputs, H units.  in: [T, D], out: [T, H], W_ih: [3H, D], W_hh: [3H, H], in row blocks z, r, n.
+//   start: [H], h before the first step; empty: zeros.
 //   h_scale: [H], what h_(t-1) is multiplied by before its products (not in z h_(t-1)); empty: nothing.
 //   Biases: [3H], or empty: none. b_hh only with the reset after the product; where both feed a gate it gets their sum.
 #pragma once
@@ -29,14 +30,14 @@ struct GruTape {
 template <typename T>
 void GruForward(Rows<T>& out, GruTape<T>& tape, const Rows<T>& in, const std::vector<T>& weight_ih,
                 const std::vector<T>& weight_hh, const std::vector<T>& bias_ih, const std::vector<T>& bias_hh, bool reset_after,
-                const CellFunctions& by = {}, const std::vector<T>& h_scale = {}) {
+                const CellFunctions& by = {}, const std::vector<T>& h_scale = {}, const std::vector<T>& start = {}) {
   const int64_t D = in.width, H = out.width;
   tape.fed = Rows<T>(in.count, H);
   tape.gates = Rows<T>(in.count, 3 * H);
   tape.inner = Rows<T>(in.count, H);
-  const std::vector<T> zeros(static_cast<size_t>(H));
+  const std::vector<T> begin = StartOrZeros(start, H);
   for (int64_t t = 0; t < in.count; ++t) {
-    const T* h_before = t == 0 ? zeros.data() : out.row(t - 1);
+    const T* h_before = t == 0 ? begin.data() : out.row(t - 1);
     T *z = tape.gates.row(t), *r = z + H, *n = r + H, *inner = tape.inner.row(t), *fed = tape.fed.row(t);
     for (int64_t k = 0; k < H; ++k) fed[k] = ScaleAt(h_scale, k) * h_before[k];
     const auto of_input = [&](int64_t j) {
@@ -70,9 +71,10 @@ template <typename T>
 void GruBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_weight_hh, std::vector<T>& d_bias_ih,
                  std::vector<T>& d_bias_hh, const Rows<T>& d_out, const Rows<T>& in, const Rows<T>& out, const GruTape<T>& tape,
                  const std::vector<T>& weight_ih, const std::vector<T>& weight_hh, bool reset_after,
-                 const CellFunctions& by = {}, const std::vector<T>& h_scale = {}, int64_t truncate = 0) {
+                 const CellFunctions& by = {}, const std::vector<T>& h_scale = {}, int64_t truncate = 0,
+                 const std::vector<T>& start = {}) {
   const int64_t D = in.width, H = out.width;
-  const std::vector<T> zeros(static_cast<size_t>(H));
+  const std::vector<T> begin = StartOrZeros(start, H);
   std::vector<T> d_h_next(static_cast<size_t>(H));  // what step t + 1 says about h_t
   std::vector<T> d_h_before(static_cast<size_t>(H));
   std::vector<T> d_input(static_cast<size_t>(3 * H));  // of the sums that x feeds
@@ -82,7 +84,7 @@ void GruBackward(Rows<T>& d_in, std::vector<T>& d_weight_ih, std::vector<T>& d_w
       std::fill(d_h_next.begin(), d_h_next.end(), T(0));
     }
     const T* x = in.row(t);
-    const T* h_before = t == 0 ? zeros.data() : out.row(t - 1);
+    const T* h_before = t == 0 ? begin.data() : out.row(t - 1);
     const T *z = tape.gates.row(t), *r = z + H, *n = r + H, *inner = tape.inner.row(t), *fed = tape.fed.row(t);
     for (int64_t k = 0; k < H; ++k) {
       const T d_h = d_out.row(t)[k] + d_h_next[k];

@@ -1,5 +1,5 @@
 // pooling: all steps of a sample become one row.  in: [T, W], out: [1, W].
-//   last: row T - 1.  mean: the sum over the sample's own T steps, divided by T.
+//   last, and h of a State: row T - 1.  mean: the sum over the sample's own T steps, divided by T.
 //   max: the largest of each column; among equals the first step wins, and the gradient goes to it alone.
 #pragma once
 
@@ -24,6 +24,7 @@ void PoolingForward(Rows<T>& out, const Rows<T>& in, PoolingMode mode) {
   for (int64_t w = 0; w < in.width; ++w) {
     switch (mode) {
       case PoolingMode::Last:
+      case PoolingMode::State:
         out.row(0)[w] = in.row(in.count - 1)[w];
         break;
       case PoolingMode::Max:
@@ -46,6 +47,7 @@ void PoolingBackward(Rows<T>& d_in, const Rows<T>& d_out, const Rows<T>& in, Poo
     const T d = d_out.row(0)[w];
     switch (mode) {
       case PoolingMode::Last:
+      case PoolingMode::State:
         d_in.row(in.count - 1)[w] += d;
         break;
       case PoolingMode::Max:

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "model/spec.h"
+#include "reference/ctc.h"
 #include "reference/reference.h"
 
 namespace plimsoll {
@@ -19,6 +20,9 @@ namespace plimsoll {
 inline LayerKind LstmOf(int64_t units) { return LSTMOptions{.units = units, .return_sequences = std::nullopt}; }
 inline LayerKind ProjectedOf(int64_t units, int64_t proj_size, bool use_bias = true) {
   return LSTMOptions{.units = units, .use_bias = use_bias, .proj_size = proj_size};
+}
+inline LayerKind NormalizedOf(int64_t units, bool use_bias = true) {
+  return LSTMOptions{.units = units, .use_bias = use_bias, .layer_normalization = true};
 }
 inline LayerKind GruOf(int64_t units, bool reset_after, bool use_bias = true) {
   return GRUOptions{.units = units, .use_bias = use_bias, .reset_after = reset_after};
@@ -79,13 +83,26 @@ inline std::vector<ReferenceSample<double>> RandomBatch(const Spec& spec, const 
     } else {
       for (int64_t i = 0; i < steps * spec.input_width; ++i) sample.features.push_back(RandomBetween(random, -1.0, 1.0));
     }
-    const int64_t items = spec.per_step_targets ? steps : 1;
-    const double lowest = spec.loss == Loss::BinaryCrossentropy ? 0.0 : -1.0;
-    if (spec.class_targets()) {
-      for (int64_t i = 0; i < items; ++i) sample.classes.push_back(static_cast<int32_t>(random.Below(spec.output_width)));
-    } else {
-      for (int64_t i = 0; i < items * spec.output_width; ++i) sample.values.push_back(RandomBetween(random, lowest, 1.0));
+    for (const ModelOutput& output : spec.outputs) {
+      ReferenceTargets<double>& targets = sample.targets.emplace_back();
+      const int64_t items = output.per_step ? steps : 1;
+      const double lowest = output.loss == Loss::BinaryCrossentropy ? 0.0 : -1.0;
+      if (output.loss == Loss::Ctc) {  // as many labels as the steps have room for
+        const auto longest = static_cast<uint64_t>(std::get<CTCOptions>(spec.nodes.back().kind).longest);
+        const auto most = static_cast<int64_t>(1 + random.Below(longest));
+        while (static_cast<int64_t>(targets.classes.size()) < most) {
+          targets.classes.push_back(static_cast<int32_t>(1 + random.Below(output.width - 1)));
+          if (reference::CtcStepsOf(targets.classes) <= steps) continue;
+          targets.classes.pop_back();
+          break;
+        }
+      } else if (output.class_targets()) {
+        for (int64_t i = 0; i < items; ++i) targets.classes.push_back(static_cast<int32_t>(random.Below(output.width)));
+      } else {
+        for (int64_t i = 0; i < items * output.width; ++i) targets.values.push_back(RandomBetween(random, lowest, 1.0));
+      }
     }
+    for (int64_t i = 0; i < spec.state_width; ++i) sample.start.push_back(RandomBetween(random, -1.0, 1.0));
     batch.push_back(std::move(sample));
   }
   return batch;
@@ -109,9 +126,17 @@ std::vector<ReferenceTensor<To>> Converted(const std::vector<ReferenceTensor<Fro
 template <typename To, typename From>
 std::vector<ReferenceSample<To>> Converted(const std::vector<ReferenceSample<From>>& batch) {
   std::vector<ReferenceSample<To>> converted;
-  for (const ReferenceSample<From>& sample : batch)
-    converted.push_back({sample.number, sample.steps, sample.ids, Converted<To>(sample.features), sample.classes,
-                         Converted<To>(sample.values), static_cast<To>(sample.weight)});
+  for (const ReferenceSample<From>& sample : batch) {
+    converted.push_back({sample.number,
+                         sample.steps,
+                         sample.ids,
+                         Converted<To>(sample.features),
+                         {},
+                         static_cast<To>(sample.weight),
+                         Converted<To>(sample.start)});
+    for (const ReferenceTargets<From>& targets : sample.targets)
+      converted.back().targets.push_back({targets.classes, Converted<To>(targets.values)});
+  }
   return converted;
 }
 

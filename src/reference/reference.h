@@ -3,7 +3,8 @@
 //   out:   loss, outputs and gradients of one training step
 //   It judges the kernels, the layers and `verify`: nothing of it is shared with them but the Spec and the random numbers.
 // Losses and gradients are sums over all items of the batch (samples; with per-step targets all steps of all samples),
-// divided once by the number of items. Penalties on weights come on top, once.
+// divided once by the number of items; of several outputs each has its own items, and a weight. Penalties on weights come on
+// top, once.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +22,22 @@ struct ReferenceTensor {
   std::vector<T> values;  // row-major
 };
 
+// Of one output: the one or the other.
+template <typename T>
+struct ReferenceTargets {
+  std::vector<int32_t> classes;  // [items], for cross-entropy; items: 1, or steps with a target a step
+  std::vector<T> values;         // [items, width], for the losses of values
+};
+
 template <typename T>
 struct ReferenceSample {
-  int64_t number = 0;            // in the data set; dropout masks depend on it
-  int64_t steps = 0;             // at least 1
-  std::vector<int32_t> ids;      // [steps], with Spec::id_input
-  std::vector<T> features;       // [steps, input_width], else
-  std::vector<int32_t> classes;  // [items], for cross-entropy; items: 1, or steps with per-step targets
-  std::vector<T> values;         // [items, output_width], for mean squared error
-  T weight = 1;                  // what its items count
+  int64_t number = 0;                        // in the data set; dropout masks depend on it
+  int64_t steps = 0;                         // at least 1
+  std::vector<int32_t> ids;                  // [steps], with Spec::id_input
+  std::vector<T> features;                   // [steps, input_width], else
+  std::vector<ReferenceTargets<T>> targets;  // an output each
+  T weight = 1;                              // what its items count
+  std::vector<T> start;                      // [state_width] what State begins with; empty: zeros
 };
 
 struct ReferenceDropout {
@@ -41,7 +49,7 @@ struct ReferenceDropout {
 template <typename T>
 struct ReferenceResult {
   T loss = 0;
-  std::vector<std::vector<T>> outputs;        // a sample: [items, output_width]; logits for classify
+  std::vector<std::vector<T>> outputs;        // a sample: [items, width], logits for classes; those of all outputs in a row
   std::vector<ReferenceTensor<T>> gradients;  // as CanonicalTensors orders and shapes them
 };
 

@@ -277,7 +277,7 @@ TEST(ReferenceStep, FloatAgreesWithDouble) {
 // As long as the sequence: exact. Shorter: only what is on the far side of a border is missing.
 TEST(ReferenceTruncate, ForgetsWhatFollowsABorderAndNothingElse) {
   constexpr SampleShape kSteps = {.width = 3, .target_per_step = true, .target_width = 2};
-  for (const LayerKind& cell : {LstmOf(4), GruOf(4, true), GruOf(4, false), RnnOf(4)}) {
+  for (const LayerKind& cell : {LstmOf(4), GruOf(4, true), GruOf(4, false), RnnOf(4), NormalizedOf(4)}) {
     const auto gradients = [&](int64_t truncate, const std::vector<int64_t>& lengths) {
       const Spec spec = SpecOf({cell, Head()}, kSteps, {.truncate = truncate});
       return ReferenceStep(spec, RandomWeights(spec, 3), RandomBatch(spec, lengths, 3), {}).gradients;

@@ -20,4 +20,9 @@ struct Rows {
   const T* row(int64_t r) const { return values.data() + r * width; }
 };
 
+template <typename T>
+std::vector<T> StartOrZeros(const std::vector<T>& start, int64_t width) {
+  return start.empty() ? std::vector<T>(static_cast<size_t>(width)) : start;
+}
+
 }  // namespace plimsoll::reference

@@ -93,6 +93,7 @@ void AddJsonNumber(FixedText<capacity>& text, const char* name, double number) {
   }
 }
 
+constexpr size_t kNameBytes = 80;  // of an output; six bytes of JSON at most for each, and the numbers must fit
 template <size_t capacity>
 void AddJsonText(FixedText<capacity>& text, std::string_view value) {
   for (const char c : value) {
@@ -230,15 +231,39 @@ void Progress::Epoch(const EpochReport& report) {
   last_ = Clock::now();
   if (format_ == ProgressFormat::Json) {
     WriteEpochJson(report);
+    for (size_t i = 0; i < report.outputs.size(); ++i) WriteOutputJson(report, i);
     return;
   }
   FillEpochLine(report);
+  TellLine();
+  for (size_t i = 0; i < report.outputs.size(); ++i) {
+    FillOutputLine(report, i);
+    TellLine();
+  }
+}
+
+void Progress::TellLine() {
   if (format_ == ProgressFormat::Bar) {
     DrawBar();
     FinishBar();
   } else {
     WriteLine();
   }
+}
+
+void Progress::WriteOutputJson(const EpochReport& report, size_t number) {
+  out_.Clear();
+  out_.Add("{{\"event\":\"output\",\"epoch\":{},\"output\":\"", report.epoch);
+  AddJsonText(out_, std::string_view(report.outputs[number]).substr(0, kNameBytes));
+  out_.Append("\"");
+  const auto add = [&](const char* loss, const char* accuracy, const OutputScore& score) {
+    AddJsonNumber(out_, loss, score.loss);
+    if (score.accuracy >= 0.0) AddJsonNumber(out_, accuracy, score.accuracy);
+  };
+  add("loss", "accuracy", report.train.outputs[number]);
+  if (report.has_valid) add("val_loss", "val_accuracy", report.valid.outputs[number]);
+  out_.Append("}\n");
+  Write(out_.view());
 }
 
 void Progress::NoteStep(const StepReport& report, Clock::time_point now) {
@@ -284,13 +309,25 @@ void Progress::FillEpochLine(const EpochReport& report) {
   } else {
     AddDuration(line_.Field(EpochTime), report.seconds);
   }
-  AddLoss(line_.Field(TrainLoss), "loss", report.train.loss);
-  if (report.train.accuracy >= 0.0) line_.Field(TrainAccuracy).Add("accuracy {:.3f}", report.train.accuracy);
-  if (report.has_valid) {
-    AddLoss(line_.Field(ValidLoss), "val_loss", report.valid.loss);
-    if (report.valid.accuracy >= 0.0) line_.Field(ValidAccuracy).Add("val_accuracy {:.3f}", report.valid.accuracy);
-  }
+  AddScores({report.train.loss, report.train.accuracy}, {report.valid.loss, report.valid.accuracy}, report.has_valid);
+  if (report.has_valid && report.valid.label_error_rate >= 0.0)
+    line_.Field(ValidAccuracy).Add("val_label_error_rate {:.3f}", report.valid.label_error_rate);
   AddMemory(EpochMemory, report.peak_bytes);
+}
+
+// One of several outputs, under the line of the epoch.
+void Progress::FillOutputLine(const EpochReport& report, size_t number) {
+  line_.Clear();
+  line_.head.Add("  {}", report.outputs[number]);
+  AddScores(report.train.outputs[number], report.valid.outputs[number], report.has_valid);
+}
+
+void Progress::AddScores(const OutputScore& train, const OutputScore& valid, bool has_valid) {
+  AddLoss(line_.Field(TrainLoss), "loss", train.loss);
+  if (train.accuracy >= 0.0) line_.Field(TrainAccuracy).Add("accuracy {:.3f}", train.accuracy);
+  if (!has_valid) return;
+  AddLoss(line_.Field(ValidLoss), "val_loss", valid.loss);
+  if (valid.accuracy >= 0.0) line_.Field(ValidAccuracy).Add("val_accuracy {:.3f}", valid.accuracy);
 }
 
 void Progress::AddMemory(int worth, int64_t bytes) {
@@ -352,6 +389,7 @@ void Progress::WriteEpochJson(const EpochReport& report) {
   if (report.has_valid) {
     AddJsonNumber(out_, "val_loss", report.valid.loss);
     if (report.valid.accuracy >= 0.0) AddJsonNumber(out_, "val_accuracy", report.valid.accuracy);
+    if (report.valid.label_error_rate >= 0.0) AddJsonNumber(out_, "val_label_error_rate", report.valid.label_error_rate);
   }
   out_.Add(",\"peak_bytes\":{}}}\n", report.peak_bytes);
   Write(out_.view());

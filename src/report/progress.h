@@ -92,6 +92,9 @@ class Progress final : public Observer {
   void NoteStep(const StepReport& report, Clock::time_point now);
   void FillStepLine(const StepReport& report, Clock::time_point now);
   void FillEpochLine(const EpochReport& report);
+  void FillOutputLine(const EpochReport& report, size_t number);
+  void AddScores(const OutputScore& train, const OutputScore& valid, bool has_valid);
+  void TellLine();  // line_ for good, in the way of the format
   void AddMemory(int worth, int64_t bytes);
   ProgressLine::Look LookNow() const;
   void DrawBar();    // over the line that stands there, without a newline
@@ -99,6 +102,7 @@ class Progress final : public Observer {
   void WriteLine();  // line_ as plain text with a newline
   void WriteStepJson(const StepReport& report);
   void WriteEpochJson(const EpochReport& report);
+  void WriteOutputJson(const EpochReport& report, size_t number);
   void Write(std::string_view text);
 
   int fd_;

@@ -163,6 +163,29 @@ TEST_F(ProgressTest, IntoAPipeGoPlainLinesWithoutEscapesOrCarriageReturns) {
       << text;
 }
 
+TEST_F(ProgressTest, EachOfSeveralOutputsHasALineUnderTheEpochs) {
+  const std::vector<std::string> names = {"tags", "mood\"s"};
+  EpochReport report = SomeEpoch();
+  report.train.outputs = {OutputScore{.loss = 0.25, .accuracy = 0.9}, OutputScore{.loss = 0.0001}};
+  report.valid.outputs = {OutputScore{.loss = 0.5, .accuracy = 0.8}, OutputScore{.loss = 2.0}};
+  report.outputs = names;
+  for (const ProgressFormat format : {ProgressFormat::Line, ProgressFormat::Json}) {
+    Channel pipe = Channel::Pipe();
+    MakeProgress({.fd = pipe.writer(), .format = format})->Epoch(report);
+    const std::string text = pipe.Read();
+    if (format == ProgressFormat::Line) {
+      EXPECT_NE(text.find("\n  tags  loss 0.2500 · accuracy 0.900 · val_loss 0.5000 · val_accuracy 0.800\n"
+                          "  mood\"s  loss 1.000e-04 · val_loss 2.0000\n"),
+                std::string::npos)
+          << text;
+    } else {
+      EXPECT_NE(text.find("{\"event\":\"output\",\"epoch\":2,\"output\":\"mood\\\"s\",\"loss\":0.0001,\"val_loss\":2}\n"),
+                std::string::npos)
+          << text;
+    }
+  }
+}
+
 TEST_F(ProgressTest, LinesKeepTheirDistanceAndAnEpochsEndIsAlwaysTold) {
   Channel pipe = Channel::Pipe();
   const auto progress = MakeProgress({.fd = pipe.writer(), .line_seconds = 3600.0});

@@ -32,7 +32,10 @@ TEST(Allocation, ALoopOfASessionAllocatesNothing) {
   job.task = Task::Regress;
   job.data.train = "generate:adding?steps=40&samples=100&min_steps=2";
   job.data.valid_share = 0.2;
-  job.layers = {{"", LSTMOptions{.units = 8}}, {"", DropoutOptions{.rate = 0.2}}, {"", DenseOptions{}}};
+  job.layers = {{"", LSTMOptions{.units = 8}},
+                {"", DropoutOptions{.rate = 0.2}},
+                {"", LSTMOptions{.units = 9, .layer_normalization = true}},
+                {"", DenseOptions{}}};
   job.train.epochs = 3;
   job.train.threads = 2;
   job.train.use_ema = true;

@@ -50,7 +50,8 @@ void AddLayerChanges(const Job& job, std::vector<Candidate>& candidates) {
 std::vector<Candidate> Candidates(const Setup& setup) {
   const Job& job = setup.job;
   std::vector<Candidate> candidates;
-  if (job.train.batch_size > 1) {
+  const bool carried = setup.network->spec().carried;  // other batches or pieces would continue others
+  if (job.train.batch_size > 1 && !carried) {
     candidates.push_back({.change = fmt::format("train.batch_size = {}", job.train.batch_size / 2), .job = job});
     candidates.back().job.train.batch_size /= 2;
   }
@@ -65,7 +66,7 @@ std::vector<Candidate> Candidates(const Setup& setup) {
   }
   if (job.memory.spill.empty()) candidates.push_back({.change = "--spill DIR", .job = job, .spill = true});
   const int64_t longest = setup.input.worst_lengths.front();
-  if (longest > 1) {
+  if (longest > 1 && !carried) {
     candidates.push_back(
         {.change = fmt::format("sequences of at most {} steps", longest / 2), .job = job, .longest = longest / 2});
   }

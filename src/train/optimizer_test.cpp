@@ -348,7 +348,7 @@ TEST(Penalties, AreInTheLossOfTrainingAndOfScoresOnce) {
       std::iota(numbers.begin(), numbers.end(), 0);
       StepSums sums;
       ASSERT_TRUE(update.Gradients(numbers.data(), samples, sums).ok());
-      losses[penalised] = sums.loss / static_cast<double>(sums.items);
+      losses[penalised] = sums.MeanLoss(setup->network->spec());
       const Result<Score> score = ScoreSamples(*setup, **engine, ScoredPart::Training, samples);
       ASSERT_TRUE(score.ok());
       scores[penalised] = score.value().loss;

@@ -115,10 +115,10 @@ Result<Score> Session::Gradients() {
   parts_->has_gradient = false;
   int64_t* numbers = parts_->engine->memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
   StepSums sums;
-  PLIMSOLL_RETURN_IF_ERROR(parts_->update.Gradients(numbers, parts_->batches.Fill(numbers), sums));
+  PLIMSOLL_RETURN_IF_ERROR(parts_->update.Gradients(numbers, parts_->batches.Fill(numbers), sums, parts_->batches.number()));
   parts_->engine->CheckGuards(plan());
   parts_->has_gradient = true;
-  return ToScore(sums, job().task);
+  return ToScore(sums, parts_->setup->network->spec());
 }
 
 Status Session::Apply(double rate_factor) {

@@ -33,14 +33,18 @@ void MakeAbsolute(std::string& path) {
   if (!path.empty() && !path.starts_with("generate:")) path = std::filesystem::absolute(path).lexically_normal().string();
 }
 
+std::string TargetsKeyOf(const OutputOptions& output) { return output.targets.empty() ? "y_" + output.layer : output.targets; }
+
 // Fills in what the spec has decided, so that the job says it: a trained model is read back with other data.
 void Resolve(Job& job, const Spec& spec) {
-  for (std::string* path :
-       {&job.data.train, &job.data.targets, &job.data.lengths, &job.data.valid_file, &job.data.valid_targets,
-        &job.data.valid_lengths, &job.data.weights, &job.data.valid_weights, &job.init_from, &job.memory.spill}) {
+  for (std::string* path : {&job.data.train, &job.data.targets, &job.data.lengths, &job.data.valid_file,
+                            &job.data.valid_targets, &job.data.valid_lengths, &job.data.weights, &job.data.valid_weights,
+                            &job.data.initial_state, &job.data.valid_initial_state, &job.data.target_lengths,
+                            &job.data.valid_target_lengths, &job.init_from, &job.memory.spill}) {
     MakeAbsolute(*path);
   }
   if (spec.id_input) job.data.vocabulary = spec.vocabulary;
+  for (OutputOptions& output : job.outputs) output.targets = TargetsKeyOf(output);
   size_t node = 0;
   for (LayerOptions& layer : job.layers) {
     if (std::holds_alternative<MaskingOptions>(layer.kind)) continue;  // how the data are read, and no node
@@ -50,7 +54,7 @@ void Resolve(Job& job, const Spec& spec) {
     layer.name = spec.nodes[node].name;
     if (auto* embedding = std::get_if<EmbeddingOptions>(&layer.kind)) MakeAbsolute(embedding->weights);
     ++node;
-    if (node < spec.nodes.size() && spec.nodes[node].name == layer.name + "_last") ++node;  // of a recurrent layer
+    while (node < spec.nodes.size() && spec.nodes[node].implied) ++node;
   }
 }
 
@@ -64,20 +68,42 @@ std::optional<float> PaddingOf(const Job& job) {
   return std::nullopt;
 }
 
+// How the data of a job are read, but for the files themselves.
+SamplesRequest RequestOf(const Job& job) {
+  SamplesRequest request{.task = job.task,
+                         .padding = PaddingOf(job),
+                         .one_hot = job.train.loss == Loss::CategoricalCrossentropy,
+                         .targets_within_one = job.train.loss == Loss::BinaryCrossentropy,
+                         .unaligned = job.train.loss == Loss::Ctc,
+                         .seed = job.train.seed};
+  for (const OutputOptions& output : job.outputs) {
+    const bool one_hot = output.loss == Loss::CategoricalCrossentropy;
+    const bool classes = one_hot || output.loss == Loss::SparseCategoricalCrossentropy;
+    TargetRequest& target = request.outputs.emplace_back(TargetRequest{.key = TargetsKeyOf(output), .one_hot = one_hot});
+    if (output.loss != Loss::Auto) target.task = classes ? Task::Classify : Task::Regress;
+    target.within_one = output.loss == Loss::BinaryCrossentropy;
+  }
+  return request;
+}
+
 Result<std::unique_ptr<Samples>> OpenValidation(const Job& job, const SampleShape& train) {
-  Result<std::unique_ptr<Samples>> opened = OpenSamples({.source = job.data.valid_file,
-                                                         .targets = job.data.valid_targets,
-                                                         .lengths = job.data.valid_lengths,
-                                                         .weights = job.data.valid_weights,
-                                                         .task = job.task,
-                                                         .padding = PaddingOf(job),
-                                                         .one_hot = job.train.loss == Loss::CategoricalCrossentropy,
-                                                         .targets_within_one = job.train.loss == Loss::BinaryCrossentropy,
-                                                         .seed = job.train.seed + 1});
+  SamplesRequest request = RequestOf(job);
+  request.source = job.data.valid_file;
+  request.targets = job.data.valid_targets;
+  request.lengths = job.data.valid_lengths;
+  request.weights = job.data.valid_weights;
+  request.initial_state = job.data.valid_initial_state;
+  request.target_lengths = job.data.valid_target_lengths;
+  ++request.seed;
+  Result<std::unique_ptr<Samples>> opened = OpenSamples(request);
   if (!opened.ok()) return opened.status();
   const SampleShape& shape = (*opened)->shape();
-  if (shape.ids != train.ids || shape.width != train.width || shape.target_per_step != train.target_per_step ||
-      shape.target_width != train.target_width) {
+  bool same = shape.ids == train.ids && shape.width == train.width && shape.state_width == train.state_width;
+  for (size_t output = 0; output < train.outputs(); ++output) {
+    const TargetShape own = shape.Target(output), other = train.Target(output);
+    same = same && own.per_step == other.per_step && own.width == other.width && own.are_classes == other.are_classes;
+  }
+  if (!same) {
     return Status::Data(fmt::format("{}: validation data of another shape than the training data", job.data.valid_file),
                         "inputs and targets must have the same widths and kinds in both");
   }
@@ -90,6 +116,40 @@ Result<int> ThreadsOf(const Job& job) {
     return Status::Usage(fmt::format("train.threads: wanted 1 to {}, got {}", kMaxThreads, threads));
   }
   return static_cast<int>(threads);
+}
+
+// The first sample of another length than sample 0; -1: all have one.
+int64_t FirstOfAnotherLength(const Samples& samples) {
+  for (int64_t sample = 1; sample < samples.count(); ++sample) {
+    if (samples.length(sample) != samples.length(0)) return sample;
+  }
+  return -1;
+}
+
+// State that goes on from batch to batch finds in the same row of the next batch what follows, and nothing else.
+Status CheckCarried(const Setup& setup) {
+  const Job& job = setup.job;
+  const int64_t batch = std::min(job.train.batch_size, setup.samples->count());
+  if (job.train.shuffle)
+    return Status::Usage("stateful = true, but the samples are shuffled: what follows a sample would not be its continuation",
+                         "set train.shuffle = false, or leave stateful out");
+  if (job.data.valid_share > 0.0)
+    return Status::Usage("stateful = true, but data.valid takes samples out of the middle of what continues",
+                         "name a validation file, or leave stateful out");
+  for (const Samples* set : {setup.samples.get(), setup.valid.get()}) {
+    if (set == nullptr) continue;
+    if (set->count() % batch != 0)
+      return Status::Usage(
+          fmt::format("stateful = true, but {} samples are no whole number of batches of {}: row by row, a batch goes on where "
+                      "the one before ended",
+                      set->count(), batch),
+          "leave some samples out, or train with a batch_size that divides their number");
+    if (const int64_t other = FirstOfAnotherLength(*set); other >= 0)
+      return Status::Usage(fmt::format("stateful = true, but sample {} has {} steps and sample 0 has {}", other,
+                                       set->length(other), set->length(0)),
+                           "cut sequences into pieces of one length, or leave stateful out");
+  }
+  return Status::Ok();
 }
 
 // Slots lie where the plan says.
@@ -110,7 +170,7 @@ void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& 
                                         .touched = needed.job.train.optimizer == OptimizerKind::LazyAdam});
   input.block_steps = kBlockSteps;
   input.slice_rows = kSliceRows;
-  input.slice_steps = !network.pooled();
+  input.slice_steps = network.head_steps();
   input.layers.clear();
   for (int layer = 0; layer < network.layers(); ++layer) input.layers.push_back(network.name(layer));
   input.placement = {.align = kBufferAlign, .guard_bytes = kGuardBytes};
@@ -142,15 +202,23 @@ LengthFacts LookAtLengths(const Samples& samples, const Samples* more, int64_t b
 Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options) {
   if (job.data.train.empty())
     return Status::Usage("data.train: no data was named", "give a file (.npz, .npy) or generate:adding");
-  Result<std::unique_ptr<Samples>> samples = OpenSamples({.source = job.data.train,
-                                                          .targets = job.data.targets,
-                                                          .lengths = job.data.lengths,
-                                                          .weights = job.data.weights,
-                                                          .task = job.task,
-                                                          .padding = PaddingOf(job),
-                                                          .one_hot = job.train.loss == Loss::CategoricalCrossentropy,
-                                                          .targets_within_one = job.train.loss == Loss::BinaryCrossentropy,
-                                                          .seed = job.train.seed});
+  if (job.outputs.size() > kMostOutputs) return CheckJob(job);  // refused; there is no room for the targets of so many
+  PLIMSOLL_RETURN_IF_ERROR(CheckOutputs(job));
+  const DataOptions& data = job.data;
+  for (const std::string* file :
+       {&data.valid_targets, &data.valid_lengths, &data.valid_weights, &data.valid_initial_state, &data.valid_target_lengths}) {
+    if (!file->empty() && data.valid_file.empty())
+      return Status::Usage(fmt::format("\"{}\" belongs to a validation file, and data.valid names none", *file),
+                           "set data.valid to the file of inputs, or leave it out");
+  }
+  SamplesRequest request = RequestOf(job);
+  request.source = job.data.train;
+  request.targets = job.data.targets;
+  request.lengths = job.data.lengths;
+  request.weights = job.data.weights;
+  request.initial_state = job.data.initial_state;
+  request.target_lengths = job.data.target_lengths;
+  Result<std::unique_ptr<Samples>> samples = OpenSamples(request);
   if (!samples.ok()) return samples.status();
   if (job.data.valid_file.empty()) return SetUpWith(job, std::move(samples).value(), nullptr, options);
   Result<std::unique_ptr<Samples>> valid = OpenValidation(job, (*samples)->shape());
@@ -170,14 +238,22 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   PLIMSOLL_RETURN_IF_ERROR(CheckTrainOptions(job.train));
 
   SampleShape shape = setup->samples->shape();
-  if (shape.width * 4 > kRowBufferBytes || shape.target_width * 4 > kRowBufferBytes) {
-    return Status::Usage(fmt::format("{}: {} values a step, more than {}", job.data.train,
-                                     std::max(shape.width, shape.target_width), kRowBufferBytes / 4));
+  int64_t widest = shape.width;
+  for (size_t output = 0; output < shape.outputs(); ++output) widest = std::max(widest, shape.Target(output).width);
+  if (widest * 4 > kRowBufferBytes) {
+    return Status::Usage(fmt::format("{}: {} values a step, more than {}", job.data.train, widest, kRowBufferBytes / 4));
   }
   if (setup->valid != nullptr) {
-    shape.vocabulary = std::max(shape.vocabulary, setup->valid->shape().vocabulary);
-    shape.classes = std::max(shape.classes, setup->valid->shape().classes);
+    const SampleShape& valid_shape = setup->valid->shape();
+    shape.vocabulary = std::max(shape.vocabulary, valid_shape.vocabulary);
+    shape.classes = std::max(shape.classes, valid_shape.classes);
+    for (size_t output = 0; output < shape.several; ++output) {
+      shape.targets[output].classes = std::max(shape.targets[output].classes, valid_shape.targets[output].classes);
+    }
+    shape.longest_target = std::max(shape.longest_target, valid_shape.longest_target);
+    shape.weighted = shape.weighted || valid_shape.weighted;
   }
+  for (const OutputOptions& output : job.outputs) setup->outputs.push_back(output.layer);
   setup->split =
       std::make_unique<Split>(setup->samples->count(), job.data.valid_share, SeedFor(job.train.seed, RandomUse::Split));
   if (setup->split->train_count() == 0 || (job.data.valid_share > 0.0 && setup->split->valid_count() == 0)) {
@@ -189,6 +265,7 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
 
   Result<Spec> spec = MakeSpec(job, shape);
   if (!spec.ok()) return spec.status();
+  if (spec->carried) PLIMSOLL_RETURN_IF_ERROR(CheckCarried(*setup));
   Resolve(setup->job, spec.value());
   setup->network = std::make_unique<Network>(std::move(spec).value());
   setup->pool = std::make_unique<ThreadPool>(threads.value());
@@ -234,16 +311,24 @@ Engine::Engine(Setup& setup, Arena arena_of_plan)
     : arena(std::move(arena_of_plan)),
       memory(*setup.network, setup.input.owners, setup.plan, arena),
       step(*setup.network, memory, *setup.pool, SeedFor(setup.job.train.seed, RandomUse::Dropout)),
-      penalty(*setup.network, memory, *setup.pool) {}
+      penalty(*setup.network, memory, *setup.pool),
+      carried_width(setup.network->spec().carried_width()) {}
 
-BatchBuffers Engine::batch_buffers() const {
+BatchBuffers Engine::batch_buffers(CarriedBy use) const {
   const OwnerMemory& batch = memory.owner(NetworkOwner::Batch);
-  return {.samples = batch.I64(SampleNumbers),
-          .lengths = batch.I32(Lengths),
-          .inputs = batch.Bytes(Inputs),
-          .targets = batch.Bytes(Targets),
-          .weights = batch.Has(SampleWeights) ? batch.F32(SampleWeights) : nullptr,
-          .row = batch.Bytes(RowBuffer)};
+  const int tables = use == CarriedBy::Training && batch.Has(CarriedState) ? CarriedState : ScoredState;
+  BatchBuffers buffers{.samples = batch.I64(SampleNumbers),
+                       .lengths = batch.I32(Lengths),
+                       .inputs = batch.Bytes(Inputs),
+                       .weights = batch.Has(SampleWeights) ? batch.F32(SampleWeights) : nullptr,
+                       .start = batch.Has(StartState) ? batch.F32(StartState) : nullptr,
+                       .carried = batch.Has(tables) ? batch.F32(tables) : nullptr,
+                       .carried_width = carried_width,
+                       .carried_rows = batch.bytes(SampleNumbers) / static_cast<int64_t>(sizeof(int64_t)),
+                       .row = batch.Bytes(RowBuffer),
+                       .target_lengths = batch.Has(TargetLengths) ? batch.I32(TargetLengths) : nullptr};
+  for (size_t output = 0; batch.Has(TargetsKey(output)); ++output) buffers.targets[output] = batch.Bytes(TargetsKey(output));
+  return buffers;
 }
 
 void Engine::CheckGuards(const Plan& plan) const {

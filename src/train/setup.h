@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "arena/arena.h"
@@ -40,6 +41,7 @@ struct Setup {
   std::unique_ptr<Network> network;
   std::unique_ptr<ProductSet> products;
   std::unique_ptr<ThreadPool> pool;
+  std::vector<std::string> outputs;  // their names, where the job lists several
   std::unique_ptr<SpillFile> spill;  // null: the job names no folder for it
   PlanInput input;                   // what `plan` was made from
   Plan plan;
@@ -49,15 +51,19 @@ Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options
 Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples> samples, std::unique_ptr<Samples> valid,
                                          const SetupOptions& options);
 
+// Whose State goes on from batch to batch: scores leave that of training alone.
+enum class CarriedBy { Training, Scores };
+
 // The memory of a planned job and the step that runs in it.
 struct Engine {
   Arena arena;
   NetworkMemory memory;
   Step step;
   Penalty penalty;
+  int64_t carried_width;  // values of a row whose State goes on from batch to batch
 
   Engine(Setup& setup, Arena arena_of_plan);
-  BatchBuffers batch_buffers() const;
+  BatchBuffers batch_buffers(CarriedBy use = CarriedBy::Training) const;
   // Takes another plan of the same job. What training carries from step to step keeps its place.
   Status Replan(Setup& setup, const Plan& plan);
   // Debug builds: stops when a buffer was written beyond its end.

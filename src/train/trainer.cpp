@@ -98,13 +98,14 @@ Status Run::Epoch(int64_t epoch) {
     report.budget_bytes = setup_.plan.budget_bytes;
     int64_t* numbers = engine_.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
     const Clock::time_point start = Clock::now();
-    PLIMSOLL_RETURN_IF_ERROR(update_.Gradients(numbers, batches.Fill(numbers), sums));
+    PLIMSOLL_RETURN_IF_ERROR(update_.Gradients(numbers, batches.Fill(numbers), sums, batches.number()));
     PLIMSOLL_RETURN_IF_ERROR(update_.Apply());
     if (observer_ == nullptr) continue;
     report.step_in_epoch = batches.number();
     report.update = update_.done();
-    report.loss = sums.loss / static_cast<double>(sums.items);
-    if (setup_.job.task == Task::Classify) report.accuracy = sums.hits / static_cast<double>(sums.items);
+    const Score so_far = ToScore(sums, setup_.network->spec());
+    report.loss = so_far.loss;
+    report.accuracy = so_far.accuracy;
     report.step_ms = SecondsSince(start) * 1e3;
     report.resident_bytes = ResidentBytes();
     observer_->Step(report);
@@ -114,7 +115,8 @@ Status Run::Epoch(int64_t epoch) {
   end.epoch = epoch;
   end.epochs = options.epochs;
   end.updates = update_.done();
-  end.train = ToScore(sums, setup_.job.task);
+  end.train = ToScore(sums, setup_.network->spec());
+  end.outputs = setup_.outputs;
   if (has_valid()) {
     const Result<Score> valid = update_.ScoreAveraged();
     if (!valid.ok()) return valid.status();
@@ -240,6 +242,7 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
     PLIMSOLL_RETURN_IF_ERROR(WriteModel(result.model_folder, ready, **engine));
   }
   result.plan = ready.plan;
+  result.outputs = ready.outputs;
   result.seconds = SecondsSince(start);
   result.peak_bytes = run.peak_bytes();
   return result;

@@ -36,6 +36,7 @@ Job RaggedJob() {
                 {"", ActivationOptions{.activation = Activation::Elu}},
                 {"", SimpleRNNOptions{.units = 40}},
                 {"", GRUOptions{.units = 12, .reset_after = false}},
+                {"", LSTMOptions{.units = 21, .layer_normalization = true}},
                 {"", DenseOptions{}}};
   job.train.batch_size = 70;
   job.train.max_steps = 20;
@@ -61,7 +62,7 @@ TEST(Train, AGraphIsSavedAndScoredAgain) {
   Result<Job> saved = ReadJob(folder / "run/job.toml", {});
   ASSERT_TRUE(saved.ok()) << saved.status().message();
   ASSERT_EQ(saved->layers.size(), job.layers.size());
-  const char* names[] = {"lstm", "pooling", "gru", "pooling_1", "merge", "dense"};
+  const char* names[] = {"lstm", "pooling", "gru", "pooling_1", "concatenate", "dense"};
   for (size_t i = 0; i < job.layers.size(); ++i) {
     EXPECT_EQ(saved->layers[i].name, names[i]);
     EXPECT_EQ(saved->layers[i].inputs, job.layers[i].inputs);
@@ -72,6 +73,20 @@ TEST(Train, AGraphIsSavedAndScoredAgain) {
   Result<EvaluateResult> again = Evaluate({.model = folder / "run", .memory = "1GB"});
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_EQ(again->score.loss, run->last.loss);
+}
+
+TEST(Summarize, CountsTheVectorsOfANormalisedLstmWhichKeepsWhatThePlainOneKeeps) {
+  Job job = RaggedJob();
+  const auto first_layer = [&](const LSTMOptions& lstm) {
+    job.layers = {{"", lstm}, {"", DenseOptions{}}};
+    return Summarize(job).value().layers.front();
+  };
+  const LayerSummary plain = first_layer({.units = 16}), normalised = first_layer({.units = 16, .layer_normalization = true});
+  EXPECT_EQ(plain.parameters, 64 * (2 + 16 + 1));
+  EXPECT_EQ(normalised.parameters, plain.parameters + 4 * 64 + 2 * 16);
+  EXPECT_EQ(normalised.tape_bytes_per_row_step, 16 * 16);
+  EXPECT_EQ(normalised.tape_bytes_per_row_step, plain.tape_bytes_per_row_step);
+  EXPECT_EQ(normalised.description, "LSTM(units=16, layer_normalization=true)");
 }
 
 TEST(Train, ARunThatCannotBeginLeavesNoFolder) {
@@ -169,6 +184,142 @@ TEST(Train, AnyAmountOfRecomputeAnyNumberOfThreadsAndSpillGiveTheSameWeights) {
                                                << (cut.spilled ? " in a file, " : ", ") << threads << " threads";
     threads = threads == 4 ? 1 : 2 * threads;
   }
+}
+
+// A language model of sorts: 302 words of 24 values, looked up at every step.
+Job WordsJob(bool tied) {
+  Job job;
+  job.data.train = "generate:copy?delay=150&count=5&symbols=300&samples=100";
+  job.layers = {{"", EmbeddingOptions{.output_dim = 24}},
+                {"", LSTMOptions{.units = 24, .dropout = 0.1}},
+                {"", DenseOptions{.units = 302, .tied_to = tied ? "embedding" : ""}}};
+  job.train.batch_size = 70;
+  job.train.max_steps = 3;
+  job.train.threads = 1;
+  job.memory.budget = "1GB";
+  job.memory.spill = std::filesystem::current_path();
+  return job;
+}
+
+TEST(Train, ATiedTableGivesTheSameWeightsUnderAnyPlan) {
+  Job job = WordsJob(/*tied=*/true);
+  std::vector<float> full;
+  int64_t threads = 1;
+  for (const Recompute& cut : {Recompute{10, 0}, {5, 1}, {2, 4, true}, {1, 3}, {1, 0}}) {
+    job.train.threads = threads;
+    const CutRun run(job, {.recompute = cut});
+    run.Updates(5);
+    if (full.empty()) full = run.Weights();
+    EXPECT_TRUE(SameBits(run.Weights(), full)) << cut.segment_blocks << " blocks a segment, " << threads << " threads";
+    threads = threads == 4 ? 1 : 2 * threads;
+  }
+  const CutRun changed(job, {});  // the Dense finds the table where the new plan has put it
+  changed.Updates(2);
+  ASSERT_TRUE(
+      changed.engine->Replan(*changed.setup, PlanWith(changed.setup->input, {changed.setup->plan.group_rows, {2, 3}})).ok());
+  changed.update->Rebind();
+  changed.Updates(3);
+  EXPECT_TRUE(SameBits(changed.Weights(), full));
+}
+
+TEST(Train, ATiedTableIsHeldCountedAndWrittenOnce) {
+  constexpr int64_t kTable = 302 * 24;
+  const auto planned = [](bool tied, bool training) {
+    Result<std::unique_ptr<plimsoll::Setup>> setup = plimsoll::SetUp(WordsJob(tied), {.training = training});
+    return setup.ok() ? (*setup)->plan.arena_bytes : throw std::runtime_error(setup.status().message());
+  };
+  EXPECT_GE(planned(false, true) - planned(true, true), 4 * kTable * 4) << "weights, gradient and two moments";
+  EXPECT_GE(planned(false, false) - planned(true, false), kTable * 4);
+
+  Result<ModelSummary> summary = Summarize(WordsJob(true)), untied = Summarize(WordsJob(false));
+  ASSERT_TRUE(summary.ok() && untied.ok());
+  EXPECT_EQ(untied->parameters - summary->parameters, kTable);
+  EXPECT_EQ(summary->layers.back().parameters, 302);
+
+  Folder folder;
+  Result<RunResult> run = Train(WordsJob(true), {.out = folder / "run"});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  const std::string file = Contents(folder / "run/model/model.safetensors");
+  EXPECT_NE(file.find("embedding.weight"), std::string::npos);
+  EXPECT_NE(file.find("dense.bias"), std::string::npos);
+  EXPECT_EQ(file.find("dense.weight"), std::string::npos);
+  Result<EvaluateResult> again = Evaluate({.model = folder / "run", .memory = "1GB"});
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->score.loss, run->last.loss);
+}
+
+Job SeveralJob(const std::string& file) {
+  Job job;
+  job.data.train = file;
+  job.layers = {{"", EmbeddingOptions{.output_dim = 9}},
+                {"body", LSTMOptions{.units = 13, .kernel_l2 = 0.01, .dropout = 0.1}},
+                {"mean", PoolingOptions{.mode = PoolingMode::Mean}},
+                {"mood", DenseOptions{}},
+                {"tags", DenseOptions{}, {"body"}}};
+  job.outputs = {{.layer = "tags", .loss_weight = 2.0}, {.layer = "mood", .loss_weight = 0.5}};
+  job.train.batch_size = 70;
+  job.train.max_steps = 10;
+  job.train.epochs = 10;
+  job.train.threads = 1;
+  job.memory.budget = "1GB";
+  return job;
+}
+
+TEST(Train, SeveralOutputsGiveTheSameWeightsUnderAnyPlan) {
+  const Folder folder;
+  Job job = SeveralJob(PutSeveralTargets(folder / "data.npz", 100, 150));
+  job.memory.spill = std::filesystem::current_path();
+  std::vector<float> full;
+  int64_t threads = 1;
+  for (const Recompute& cut : {Recompute{10, 0}, {4, 1}, {2, 4, true}, {1, 3}, {1, 0}}) {
+    job.train.threads = threads;
+    const CutRun run(job, {.recompute = cut});
+    run.Updates(5);
+    if (full.empty()) full = run.Weights();
+    EXPECT_TRUE(SameBits(run.Weights(), full)) << cut.segment_blocks << " blocks a segment, " << threads << " threads";
+    threads = threads == 4 ? 1 : 2 * threads;
+  }
+  job.outputs[1].loss_weight = 0.6;  // the control
+  const CutRun other(job, {});
+  other.Updates(5);
+  EXPECT_FALSE(SameBits(other.Weights(), full));
+}
+
+TEST(Train, TheScoreOfSeveralOutputsIsTheirWeightedSum) {
+  Folder folder;
+  Job job = SeveralJob(PutSeveralTargets(folder / "data.npz", 100, 30));
+  job.data.valid_share = 0.3;
+  Result<RunResult> run = Train(job, {.out = folder / "run"});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ(run->outputs, (std::vector<std::string>{"tags", "mood"}));
+  const Score& last = run->last;
+  EXPECT_LT(last.loss, run->first.loss);
+  EXPECT_EQ(last.accuracy, -1.0);
+  EXPECT_GE(last.outputs[0].accuracy, 0.0);
+  EXPECT_EQ(last.outputs[1].accuracy, -1.0);
+  const double sum = 2.0 * last.outputs[0].loss + 0.5 * last.outputs[1].loss;
+  EXPECT_GT(last.loss, sum) << "the penalty comes on top";
+  EXPECT_NEAR(last.loss, sum, 0.3);
+  Result<EvaluateResult> again = Evaluate({.model = folder / "run", .memory = "1GB"});
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->score.loss, last.loss);
+  EXPECT_EQ(again->score.outputs[1].loss, last.outputs[1].loss);
+  EXPECT_EQ(again->outputs, run->outputs);
+}
+
+// One output in the list is the output that a job without a list has.
+TEST(Train, AListOfOneOutputChangesNoBit) {
+  Folder folder;
+  Job plain = SeveralJob(PutSeveralTargets(folder / "data.npz", 100, 60));
+  plain.outputs.clear();
+  plain.layers = {{"", EmbeddingOptions{.output_dim = 9}}, {"", GRUOptions{.units = 12}}, {"tags", DenseOptions{}}};
+  Job listed = plain;
+  listed.outputs = {{.layer = "tags", .targets = "y"}};
+  const CutRun a(plain, {}), b(listed, {});
+  a.Updates(5);
+  b.Updates(5);
+  EXPECT_TRUE(SameBits(a.Weights(), b.Weights()));
+  EXPECT_EQ(a.setup->plan.arena_bytes, b.setup->plan.arena_bytes);
 }
 
 TEST(Train, ANewPlanBetweenTwoUpdatesChangesNothing) {
@@ -375,7 +526,8 @@ TEST(Train, AJobThatAProgramFilledInWronglyIsRefusedAsAFileIs) {
 // Outputs of every sample, by sample number.
 class Outputs final : public OutputSink {
  public:
-  void Rows(const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) override {
+  void Rows(size_t /*output*/, const RowGroup& group, int64_t first, int64_t count, const float* outputs,
+            int64_t stride) override {
     for (int64_t i = 0; i < count; ++i) values[group.samples[first + i]] = outputs[i * stride];
   }
   std::map<int64_t, float> values;

@@ -47,26 +47,25 @@ Status Update::Start() {
   return Status::Ok();
 }
 
-Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums) {
+Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums, int64_t step_in_epoch) {
   StepSums own;
-  batch_.Start(numbers, count);
+  batch_.Start(numbers, count, step_in_epoch);
   engine_.step.SetUpdate(static_cast<uint64_t>(done_ + 1));
   engine_.step.ZeroGradients();
   for (int64_t group = 0; group < batch_.groups(); ++group) {
     const Result<RowGroup> rows = batch_.Read(group);
     if (!rows.ok()) return rows.status();
     schedule_.Start(BlocksOf(rows.value().steps));
-    PLIMSOLL_RETURN_IF_ERROR(engine_.step.TrainGroup(rows.value(), schedule_, 1.0 / static_cast<double>(batch_.items()), own));
+    PLIMSOLL_RETURN_IF_ERROR(engine_.step.TrainGroup(rows.value(), schedule_, batch_.items(), own));
   }
-  own.loss += engine_.penalty.Value() * static_cast<double>(own.items);
+  const Spec& spec = setup_.network->spec();
+  own.penalties += engine_.penalty.Value() * static_cast<double>(own.outputs[0].items);
   engine_.penalty.AddGradient();
-  if (!std::isfinite(own.loss)) {
+  if (!std::isfinite(own.MeanLoss(spec))) {
     return Status::Diverged(fmt::format("the loss is not finite at update {}", done_ + 1),
                             "lower train.learning_rate or set train.clip_norm (1.0 is usual)");
   }
-  sums.loss += own.loss;
-  sums.hits += own.hits;
-  sums.items += own.items;
+  sums.Add(own);
   return Status::Ok();
 }
 

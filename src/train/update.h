@@ -20,8 +20,9 @@ class Update {
   // Weights (fresh, with an Embedding's own file where it names one, or those of job.init_from) and moments.
   Status Start();
   // The gradient over these samples, divided once by the batch's own number of items, and that of the penalties on weights,
-  // which the loss of every item contains. A loss that is not finite is refused.
-  Status Gradients(const int64_t* numbers, int64_t count, StepSums& sums);
+  // which the loss of every item contains. A loss that is not finite is refused. step_in_epoch: from 1; a State that goes on
+  // from batch to batch begins anew at the first.
+  Status Gradients(const int64_t* numbers, int64_t count, StepSums& sums, int64_t step_in_epoch = 1);
   // Changes the weights by the gradient, at so many times the learning rate of the schedule.
   Status Apply(double rate_factor = 1.0);
   double learning_rate() const;  // of the next update, by the schedule

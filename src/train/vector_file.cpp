@@ -180,7 +180,7 @@ Status TextReader::Read() {
   return Status::Data(fmt::format("{}: {} vectors, but the table has {} ids", file_.path(), rows_, table_.rows), kHint);
 }
 
-Status ReadArray(File file, const WeightTensor& table, float* packed) {
+Status ReadArray(File file, const WeightTensor& table, float* packed, std::span<char> buffer) {
   NpyPlace place{.file = std::make_shared<const File>(std::move(file)), .name = ""};
   place.name = place.file->path();
   place.bytes = place.file->size();
@@ -191,11 +191,16 @@ Status ReadArray(File file, const WeightTensor& table, float* packed) {
                                     ShapeText(array->shape), table.rows, table.columns),
                         "set input_dim and output_dim to those of the file");
   }
+  float* values = reinterpret_cast<float*>(buffer.data());  // a stretch of a row on its way
+  const auto at_once = static_cast<int64_t>(buffer.size() / sizeof(float));
   for (int64_t row = 0; row < table.rows; ++row) {
-    float* values = packed + table.Place(row, 0);
-    PLIMSOLL_RETURN_IF_ERROR(ReadAsFloat(*array, row * table.columns, table.columns, values));
-    if (!std::all_of(values, values + table.columns, [](float value) { return std::isfinite(value); }))
-      return Status::Data(fmt::format("{}: row {} holds a value that is not finite", place.name, row));
+    for (int64_t column = 0; column < table.columns; column += at_once) {
+      const int64_t count = std::min(at_once, table.columns - column);
+      PLIMSOLL_RETURN_IF_ERROR(ReadAsFloat(*array, row * table.columns + column, count, values));
+      if (!std::all_of(values, values + count, [](float value) { return std::isfinite(value); }))
+        return Status::Data(fmt::format("{}: row {} holds a value that is not finite", place.name, row));
+      for (int64_t i = 0; i < count; ++i) packed[table.Place(row, column + i)] = values[i];
+    }
   }
   return Status::Ok();
 }
@@ -203,10 +208,9 @@ Status ReadArray(File file, const WeightTensor& table, float* packed) {
 }  // namespace
 
 Status ReadVectors(const std::string& path, const WeightTensor& table, float* packed, std::span<char> buffer) {
-  PLIMSOLL_CHECK(table.order == WeightTensor::Order::Rows, "a table lies row by row");
   Result<File> file = File::OpenRead(path);
   if (!file.ok()) return file.status();
-  if (path.ends_with(".npy")) return ReadArray(std::move(file).value(), table, packed);
+  if (path.ends_with(".npy")) return ReadArray(std::move(file).value(), table, packed, buffer);
   return TextReader(file.value(), table, packed, buffer).Read();
 }
 

@@ -13,7 +13,7 @@
 
 namespace plimsoll {
 
-// `table` is Order::Rows. Text is read through `buffer`, whose size bounds a word.
+// The file is read through `buffer`, whose size bounds a word.
 Status ReadVectors(const std::string& path, const WeightTensor& table, float* packed, std::span<char> buffer);
 
 }  // namespace plimsoll

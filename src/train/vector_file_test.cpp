@@ -126,6 +126,28 @@ TEST_F(VectorFile, AnArrayIsFloat32OfTheTablesShape) {
   EXPECT_EQ(Refusal(Npy("<f4", "(2, 3)", bad), 2, 3, "v.npy"), "v.npy: row 1 holds a value that is not finite");
 }
 
+// A table that a Dense is tied to lies in panels.
+TEST_F(VectorFile, TextAndArraysGoIntoPanelsToo) {
+  std::string text;
+  std::vector<float> values;
+  for (int row = 0; row < 40; ++row) {
+    text += fmt::format("word {} {} {}\n", row, row + 0.5, -row);
+    for (const double value : {1.0 * row, row + 0.5, -1.0 * row}) values.push_back(static_cast<float>(value));
+  }
+  const WeightTensor table{.name = "weight", .rows = 40, .columns = 3, .order = WeightTensor::Order::Panels};
+  for (const std::string& path : {Write("v.txt", text), Write("v.npy", Npy("<f4", "(40, 3)", values))}) {
+    for (const size_t bytes : {24, 256}) {  // less and more than a row
+      std::vector<float> packed(2 * 32 * 3);
+      std::vector<char> buffer(bytes);
+      ASSERT_TRUE(ReadVectors(path, table, packed.data(), buffer).ok()) << path;
+      EXPECT_EQ(packed[32 + 1], 1.5f);
+      std::vector<float> got(values.size());
+      GatherWeights(got.data(), packed.data(), table, 0, 120);
+      EXPECT_EQ(got, values) << path;
+    }
+  }
+}
+
 // Only what learns moves: the vectors of a table that does not are in the saved model, bit for bit.
 TEST_F(VectorFile, AModelBeginsWithTheVectorsAndKeepsThemWhereItsTableStays) {
   Write("v.txt", "zero 0.25 -0.5 0.75\none 1.5 0.125 -2\n");

@@ -9,9 +9,9 @@
 
 namespace plimsoll {
 
-// got: the engine's values; exact: plain loops in double; twin: the same loops in float. Sequences of at most 32 steps have a
-// fixed bound; longer ones may err four times as much as the twin does.
+// got: the engine's values; exact: plain loops in double; twins: the same loops in float. There is a fixed bound, of the steps
+// up to 32; where it is more, the engine may err four times as much as the worse of the twins does.
 TensorDifference JudgeTensor(std::string name, const std::vector<float>& got, const std::vector<double>& exact,
-                             const std::vector<float>& twin, int64_t longest_steps);
+                             const std::vector<std::vector<float>>& twins, int64_t longest_steps);
 
 }  // namespace plimsoll

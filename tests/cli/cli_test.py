@@ -364,6 +364,25 @@ class Verbs(CliTest):
         refused = self.run_cli("train", "jobs/job.toml", "--out", "other_run", code=3)
         self.assertIn("vectors.txt:2: 2 numbers, but output_dim = 3", refused.stderr)
 
+    def test_ctc_learns_to_spell_and_says_how_many_labels_are_wrong(self):
+        (self.folder / "spell.toml").write_text(
+            'task = "classify"\n[data]\ntrain = "generate:spell?labels=6&min_labels=2&symbols=3&samples=256"\nvalid = 0.2\n'
+            '[[model.layers]]\ntype = "Embedding"\noutput_dim = 8\n[[model.layers]]\ntype = "LSTM"\nunits = 16\n'
+            '[[model.layers]]\ntype = "Dense"\n[train]\nloss = "ctc"\nbatch_size = 16\nepochs = 12\nlearning_rate = 0.02\n')
+        trained = json.loads(self.run_cli("train", "spell.toml", "--out", "spell_run", "--quiet", "--json").stdout)
+        self.assertGreater(trained["first"]["label_error_rate"], 0.5)
+        self.assertLess(trained["last"]["label_error_rate"], 0.1)
+        self.assertLess(trained["last"]["loss"], 0.2 * trained["first"]["loss"])
+        self.assertNotIn("accuracy", trained["last"])
+        score = json.loads(self.run_cli("evaluate", "spell_run", "--json").stdout)
+        self.assertAlmostEqual(score["label_error_rate"], trained["last"]["label_error_rate"], places=6)
+        self.assertIn("label error rate 0.0", self.run_cli("evaluate", "spell_run").stdout)
+        self.assertIn("CTC(classes=4, labels=6)", self.run_cli("summary", "spell.toml").stdout)
+        self.refused("train", "spell.toml", "--train.loss=auto", says=["sequences of labels", 'train.loss = "ctc"'])
+        self.refused("train", "spell.toml", "--task=regress", says=['does not go with task "regress"'])
+        self.refused("train", "spell.toml", "--model.layers.2.units=3", says=["labels up to 3", "0 is the blank"])
+        self.refused("train", "spell.toml", "--data", "generate:parity", says=["no sequences of labels", "generate:spell"])
+
     def test_the_demo_closes_with_a_report(self):
         done = self.run_cli("demo", "--epochs", "2", "--max-steps", "40")
         for text in ["before  loss", "after   loss", "memory  planned", "budget 16 MB"]:

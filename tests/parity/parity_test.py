@@ -29,6 +29,7 @@ from peers import Case  # noqa: E402
 
 UPDATES = 10
 TOLERANCE = 1e-5
+NORMALISED_TOLERANCE = 3e-5  # with layer_normalization in an LSTM, which divides by small deviations at every step
 LOSS_TOLERANCE = 1e-4
 # Adam divides by the gradient's own size, so where a gradient is nearly zero its rounding decides the direction. The
 # weights are therefore judged by how far they moved: the difference is at most this share of the movement (norms); the
@@ -40,6 +41,7 @@ LSTM, HEAD = {"type": "LSTM", "units": 17}, {"type": "Dense", "units": 7}
 GRU, RNN = {"type": "GRU", "units": 17}, {"type": "SimpleRNN", "units": 17}
 VALUE = {"type": "Dense", "units": 1}
 EMBEDDING = {"type": "Embedding", "output_dim": 11}
+TIED = {"type": "Dense", "units": 23, "tied_to": "embedding"}
 
 
 def dense(units, activation):
@@ -79,13 +81,15 @@ CASES = [
     Case("rnn_two_layers_per_step", [RNN, {"type": "SimpleRNN", "units": 40}, HEAD], features=5, per_step=True),
     Case("rnn_without_bias", [{**RNN, "use_bias": False}, HEAD], features=5),
     Case("every_cell", [EMBEDDING, RNN, LSTM, GRU, HEAD], vocabulary=23),
-    Case("residual", [LSTM, LSTM, merged("Add", "lstm", "lstm_1"), GRU, merged("Multiply", "gru", "merge", "lstm"), HEAD],
+    Case("residual", [LSTM, LSTM, merged("Add", "lstm", "lstm_1"), GRU, merged("Multiply", "gru", "add", "lstm"), HEAD],
          features=5, per_step=True),
     Case("skips_into_the_head", [EMBEDDING, LSTM, merged("Concatenate", "lstm", "embedding"), dense(9, "tanh"),
-                                 merged("Concatenate", "dense", "merge", "lstm"), HEAD], vocabulary=23, per_step=True),
+                                 merged("Concatenate", "dense", "concatenate", "lstm"), HEAD], vocabulary=23, per_step=True),
+    Case("tied", [EMBEDDING, LSTM, dense(11, "tanh"), TIED], vocabulary=23, classes=23, per_step=True),
+    Case("tied_pooled", [EMBEDDING, {"type": "GRU", "units": 11}, pooling("mean"), TIED], vocabulary=23, classes=20),
     Case("two_poolings_of_two_branches",
          [LSTM, pooling("mean"), {**pooling("max"), "inputs": ["lstm"]}, {**GRU, "inputs": ["input"]}, pooling("last"),
-          merged("Multiply", "pooling", "pooling_2"), merged("Concatenate", "merge", "pooling_1"), HEAD], features=5),
+          merged("Multiply", "pooling", "pooling_2"), merged("Concatenate", "multiply", "pooling_1"), HEAD], features=5),
 ]
 # Against PyTorch alone: Keras has no such layer.
 TORCH_CASES = [
@@ -95,9 +99,25 @@ TORCH_CASES = [
     Case("truncated", [EMBEDDING, LSTM, LSTM, HEAD], vocabulary=23, per_step=True, train={**Case.adam(), "truncate": 7}),
     Case("truncated_at_a_block", [GRU, {**LSTM, "proj_size": 5}, HEAD], features=5, train={**Case.adam(), "truncate": 16}),
     Case("truncated_to_one_step", [RNN, GRU, HEAD], features=5, train={**Case.adam(), "truncate": 1}),
+    Case("normalised_lstm", [EMBEDDING, {**LSTM, "layer_normalization": True}, HEAD], vocabulary=23),
+    Case("normalised_lstm_two_layers_per_step",
+         [{**LSTM, "layer_normalization": True}, {"type": "LSTM", "units": 40, "layer_normalization": True, "epsilon": 0.01}, HEAD],
+         features=5, per_step=True),
+    Case("normalised_lstm_without_bias", [{**LSTM, "layer_normalization": True, "use_bias": False}, HEAD], features=5),
+    Case("normalised_lstm_mean_seventy_rows", [EMBEDDING, {**LSTM, "layer_normalization": True}, pooling("mean"), HEAD], vocabulary=23,
+         samples=150, batch_size=70),
+    Case("normalised_lstm_truncated", [{**LSTM, "layer_normalization": True}, HEAD], features=5, per_step=True,
+         train={**Case.adam(), "truncate": 7}),
     Case("projected_without_bias", [{**LSTM, "proj_size": 16, "use_bias": False}, HEAD], features=5),
     Case("projected_mean_seventy_rows", [EMBEDDING, {**LSTM, "proj_size": 1}, pooling("mean"), HEAD], vocabulary=23, samples=150,
          batch_size=70),
+]
+CTC = {**Case.adam(), "loss": "ctc"}
+TORCH_CASES += [
+    Case("ctc", [LSTM, HEAD], features=5, train=CTC),
+    Case("ctc_two_layers_seventy_rows", [EMBEDDING, GRU, LSTM, HEAD], vocabulary=23, samples=150, batch_size=70, train=CTC),
+    Case("ctc_one_label", [EMBEDDING, LSTM, {"type": "Dense", "units": 2}], vocabulary=23, classes=2, train=CTC),
+    Case("ctc_weights_of_samples", [GRU, HEAD], features=5, weighted=True, train=CTC),
 ]
 # Against Keras alone: PyTorch has no such layer.
 KERAS_CASES = [
@@ -110,7 +130,31 @@ KERAS_CASES = [
     Case("convolutions", [EMBEDDING, {"type": "Conv1D", "filters": 9, "kernel_size": 3, "activation": "relu"}, LSTM,
                           {"type": "Conv1D", "filters": 13, "kernel_size": 2, "dilation_rate": 17, "use_bias": False}, HEAD],
          vocabulary=23, per_step=True),
+    Case("state_returned", [{**LSTM, "return_state": True}, {**HEAD, "inputs": ["lstm_state"]}], features=5),
+    Case("state_returned_beside_steps",
+         [EMBEDDING, {**LSTM, "return_state": True}, {**GRU, "return_state": True},
+          merged("Concatenate", "gru_state", "lstm_state"), HEAD], vocabulary=23),
+    Case("state_of_the_data", [{**LSTM, "initial_state": "data"}, {**GRU, "initial_state": "data"}, HEAD], features=5, per_step=True,
+         state_width=51),
+    Case("state_of_the_data_rnn", [EMBEDDING, {**RNN, "initial_state": "data"}, HEAD], vocabulary=23, state_width=17),
+    Case("stateful", [{**LSTM, "stateful": True}, {**GRU, "stateful": True}, HEAD], features=5, per_step=True, ragged=False,
+         longest=19, samples=45),
     Case("gru_before_without_bias", [{**GRU, "reset_after": False, "use_bias": False}, HEAD], features=5),
+]
+
+
+HEADS = [EMBEDDING, LSTM, {**pooling("mean"), "inputs": ["lstm"]}, {"type": "Dense", "units": 2, "name": "mood"},
+         {"type": "Dense", "units": 7, "name": "tags", "inputs": ["lstm"]}]
+TAGS = {"layer": "tags", "per_step": True, "classes": 7}
+KERAS_CASES += [
+    Case("two_outputs", HEADS, vocabulary=23, per_step=True, outputs=[TAGS, {"layer": "mood", "width": 2}]),
+    Case("two_outputs_weighted", HEADS, vocabulary=23, per_step=True, weighted=True,
+         outputs=[{"layer": "mood", "width": 2, "loss": "binary_crossentropy", "loss_weight": 3.0}, {**TAGS, "loss_weight": 0.25}]),
+    Case("three_outputs", [LSTM, {"type": "Dense", "units": 9, "activation": "tanh", "name": "shared"}, {"type": "Dense", "units": 7, "name": "tags"},
+                           {"type": "Dense", "units": 3, "name": "values", "inputs": ["shared"]},
+                           {"type": "Dense", "units": 5, "name": "more", "inputs": ["lstm"]}], features=5, per_step=True,
+         outputs=[TAGS, {"layer": "values", "per_step": True, "width": 3, "loss": "huber", "loss_weight": 2.0},
+                  {"layer": "more", "per_step": True, "classes": 5, "loss_weight": 0.5}]),
 ]
 
 
@@ -190,7 +234,7 @@ WITH_KERAS = CASES + KERAS_CASES + OPTIMIZER_CASES
 CASE = {case.name: case for case in WITH_KERAS + TORCH_CASES}
 
 
-def differences(got, want, start, movement=MOVEMENT_TOLERANCE):
+def differences(got, want, start, movement=MOVEMENT_TOLERANCE, tolerance=TOLERANCE):
     """What differs beyond the tolerances, as one line a tensor; empty when the two agree. `start`: the first weights."""
     found = [f"{name}: only on one side" for name in sorted(got.keys() ^ want.keys())]
     for name in sorted(got.keys() & want.keys()):
@@ -203,7 +247,7 @@ def differences(got, want, start, movement=MOVEMENT_TOLERANCE):
             continue
         if name == "loss":
             first, later = abs(a[0] - b[0]), np.abs(a - b).max()
-            if first > TOLERANCE * min(1.0, abs(b[0])):
+            if first > tolerance * min(1.0, abs(b[0])):
                 found.append(f"loss: first batch {a[0]:.8f}, wanted {b[0]:.8f}")
             if later > LOSS_TOLERANCE:
                 found.append(f"loss: differs by {later:.2e} within {len(b)} updates")
@@ -213,7 +257,7 @@ def differences(got, want, start, movement=MOVEMENT_TOLERANCE):
                 found.append(f"{name}: differs by {np.linalg.norm(a - b):.2e} where it moved by {moved:.2e}")
         else:
             error, largest = np.abs(a - b).max(), np.abs(b).max()
-            if error > TOLERANCE * min(1.0, largest):
+            if error > tolerance * min(1.0, largest):
                 found.append(f"{name}: differs by {error:.2e}, largest value {largest:.2e}")
     return found
 
@@ -280,6 +324,9 @@ def job_text(case, data_file, updates):
     for options in case.layers:
         lines.append("[[model.layers]]")
         lines += [f"{key} = {json.dumps(value)}" for key, value in options.items()]
+    for output in case.outputs:
+        lines.append("[[outputs]]")
+        lines += [f"{key} = {json.dumps(output[key])}" for key in ("layer", "loss", "loss_weight") if key in output]
     lines += ["[train]", f"batch_size = {case.batch_size}", f"epochs = {updates}", f"max_steps = {updates}", "shuffle = false",
               "seed = 1"]
     lines += [f"{key} = {json.dumps(value)}" for key, value in case.train.items()]
@@ -322,7 +369,8 @@ class Engine:
 
 class ParityTest(unittest.TestCase):
     def assert_same(self, got, want, case):
-        found = differences(got, want, peers.initial_weights(case))
+        normalised = any(layer.normalised for layer in peers.resolve(case))
+        found = differences(got, want, peers.initial_weights(case), tolerance=NORMALISED_TOLERANCE if normalised else TOLERANCE)
         self.assertEqual(found, [], "\n" + "\n".join(found))
 
 
@@ -424,6 +472,36 @@ class Controls(unittest.TestCase):
         got = peers.run(peers.TorchPeer(case), case, spoiled, data, UPDATES)
         self.assert_reported(" ".join(differences(got, torch_result("projected"), start)), "loss", "grad.lstm.weight_hr")
 
+    def test_state_that_begins_with_zeros(self):
+        for name, key in (("stateful", "stateful"), ("state_of_the_data", "initial_state")):
+            with self.subTest(case=name):
+                case = CASE[name]
+                plain = [{option: value for option, value in layer.items() if option != key} for layer in case.layers]
+                got = keras_process().submit(train_peer, peers.KerasPeer, dataclasses.replace(case, layers=plain)).result(600)
+                self.assert_reported(" ".join(differences(got, keras_result(name), peers.initial_weights(case))), "loss")
+
+    def test_a_blank_in_another_place_and_a_mean_over_labels(self):
+        class LastIsBlank(peers.TorchPeer):
+            def ctc(self, outputs, y, lengths):
+                return super().ctc(outputs.roll(1, dims=-1), y, lengths)
+
+        class OverLabels(peers.TorchPeer):
+            def ctc(self, outputs, y, lengths):
+                return super().ctc(outputs, y, lengths) / self.torch.from_numpy((y != 0).sum(axis=1))
+        case = CASE["ctc"]
+        start, data = peers.initial_weights(case), peers.make_data(case)
+        for peer in (LastIsBlank, OverLabels):
+            got = peers.run(peer(case), case, start, data, UPDATES)
+            self.assert_reported(" ".join(differences(got, torch_result("ctc"), start)), "loss", "grad.dense.bias")
+
+    def test_normalisation_of_the_other_product(self):
+        case = CASE["normalised_lstm"]
+        start, data = peers.initial_weights(case), peers.make_data(case)
+        spoiled = {**start, "lstm.norm_ih_weight": start["lstm.norm_hh_weight"], "lstm.norm_hh_weight": start["lstm.norm_ih_weight"]}
+        got = peers.run(peers.TorchPeer(case), case, spoiled, data, UPDATES)
+        self.assert_reported(" ".join(differences(got, torch_result("normalised_lstm"), start)), "loss", "grad.lstm.norm_ih_weight",
+                             "grad.lstm.norm_hh_weight", "grad.lstm.norm_c_weight", "grad.lstm.weight_hh")
+
     def test_sequences_from_their_start(self):
         for name in ("lstm_backwards", "gru_backwards_per_step"):
             with self.subTest(case=name):
@@ -452,6 +530,22 @@ class Controls(unittest.TestCase):
         self.assert_reported(" ".join(differences(got, want, peers.initial_weights(CASE["frozen_embedding"]))),
                              "weights.embedding.weight", "grad.embedding.weight", "loss")
 
+    def test_a_table_that_hears_of_one_of_its_two_uses(self):
+        class Untied(peers.TorchPeer):
+            def outputs(self, x, lengths):
+                table = self.parameters["embedding.weight"]
+                self.modules["dense_1"].weight = self.torch.nn.Parameter(table.detach().clone())
+                return super().outputs(x, lengths)
+        self.assert_reported(self.reported("tied", peer=Untied), "grad.embedding.weight", "weights.embedding.weight")
+
+    def test_outputs_with_the_weights_of_others(self):
+        case = CASE["two_outputs_weighted"]
+        plain = [{key: value for key, value in output.items() if key != "loss_weight"} for output in case.outputs]
+        got = keras_process().submit(train_peer, peers.KerasPeer, dataclasses.replace(case, outputs=plain)).result(600)
+        report = " ".join(differences(got, keras_result(case.name), peers.initial_weights(case)))
+        self.assert_reported(report, "loss", "grad.lstm.weight_ih", "grad.mood.weight", "grad.tags.bias")
+        self.assertNotIn("outputs.tags:", report)
+
     def test_penalties_left_out(self):
         case = CASE["penalties"]
         plain = [{key: value for key, value in layer.items() if not key.endswith(("_l1", "_l2"))} for layer in case.layers]
@@ -462,9 +556,9 @@ class Controls(unittest.TestCase):
 
     def test_mean_over_padding(self):
         class OverPadding(peers.TorchPeer):
-            def forward_backward(self, x, y, lengths, weights):
+            def forward_backward(self, x, y, lengths, weights, start):
                 share = float(lengths.sum() / (len(lengths) * x.shape[1]))
-                loss, outputs, gradients = super().forward_backward(x, y, lengths, weights)
+                loss, outputs, gradients = super().forward_backward(x, y, lengths, weights, start)
                 return loss * share, outputs, {name: value * share for name, value in gradients.items()}
         self.assert_reported(self.reported("value_per_step", peer=OverPadding), "loss", "grad.lstm.weight_ih")
 

@@ -4,6 +4,7 @@
   out:  what a training program must reproduce, keyed like the file that plimsoll_step writes:
           loss          [updates]      of each batch before its update
           outputs       [items, width] of the first batch before any update: logits, or values; packed sample after sample
+                                       (of several outputs each one's own: outputs.NAME)
           grad.NAME                    of the first batch
           weights.NAME                 after all updates
 
@@ -47,6 +48,12 @@ class Case:
     train: dict = field(default_factory=lambda: Case.adam())
     updates: int = 10
     weighted: bool = False       # samples have weights
+    state_width: int = 0         # values that State begins with; 0: zeros
+    outputs: list = field(default_factory=list)  # several: dicts with the keys of [[outputs]], `per_step` and `classes` or `width`
+
+    @property
+    def ctc(self):
+        return self.train.get("loss") == "ctc"
 
     @staticmethod
     def adam():
@@ -54,6 +61,7 @@ class Case:
 
 
 GATES = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}
+NORM_VECTORS = ("norm_ih_weight", "norm_ih_bias", "norm_hh_weight", "norm_hh_bias", "norm_c_weight", "norm_c_bias")
 MERGES = ("Concatenate", "Add", "Multiply")
 
 
@@ -77,6 +85,15 @@ class Layer:
     go_backwards: bool = False
     taps: int = 0                # Conv1D: steps that it looks at
     dilation: int = 1            # and how far apart they lie
+    return_state: bool = False   # NAME_state is there for others
+    initial_state: bool = False  # of the data: h, then c
+    stateful: bool = False
+    normalised: bool = False     # LSTM: with layer_normalization
+    epsilon: float = 1e-3
+    tied_to: str = ""            # Dense: the Embedding whose table, transposed, is its kernel
+
+    def state_widths(self):
+        return [self.units, self.cells] if self.type == "LSTM" else [self.units]
 
     def biases(self):
         """Of a recurrent layer."""
@@ -92,9 +109,11 @@ class Layer:
             rows = GATES[self.type] * self.cells
             return {f"{self.name}.weight_ih": (rows, self.inputs), f"{self.name}.weight_hh": (rows, self.units),
                     **{f"{self.name}.{bias}": (rows,) for bias in self.biases()},
-                    **({f"{self.name}.weight_hr": (self.units, self.cells)} if self.projected else {})}
+                    **({f"{self.name}.weight_hr": (self.units, self.cells)} if self.projected else {}),
+                    **{f"{self.name}.{vector}": (self.cells if "_c_" in vector else rows,)
+                       for vector in (NORM_VECTORS if self.normalised else ())}}
         if self.type == "Dense":
-            return {f"{self.name}.weight": (self.units, self.inputs), f"{self.name}.bias": (self.units,)}
+            return {**({} if self.tied_to else {f"{self.name}.weight": (self.units, self.inputs)}), f"{self.name}.bias": (self.units,)}
         if self.type == "Conv1D":
             return {f"{self.name}.weight": (self.units, self.taps * self.inputs),
                     **({f"{self.name}.bias": (self.units,)} if self.use_bias else {})}
@@ -109,12 +128,12 @@ def resolve(case):
     widths, before = {"input": case.features or case.vocabulary}, "input"
     for number, options in enumerate(case.layers):
         kind = options["type"]
-        base = "merge" if kind in MERGES else kind.lower()
+        base = kind.lower()
         seen = counts[base] = counts.get(base, -1) + 1
         name = options.get("name") or (base if seen == 0 else f"{base}_{seen}")
         reads = tuple(options.get("inputs", (before,)))
         width = sum(widths[read] for read in reads) if kind == "Concatenate" else widths[reads[0]]
-        needed = case.per_step or any(later["type"] in (*GATES, "Pooling") for later in case.layers[number + 1:])
+        needed = case.per_step or case.ctc or any(later["type"] in (*GATES, "Pooling") for later in case.layers[number + 1:])
         cells, projected = options.get("units", 0), bool(options.get("proj_size"))
         units = options.get("output_dim") or options.get("filters") or options.get("proj_size") or options.get("units") or width
         activation = options.get("activation", "tanh" if kind in GATES else "linear")
@@ -124,8 +143,12 @@ def resolve(case):
                             options.get("trainable", True),
                             {key: value for key, value in options.items() if key.endswith(("_l1", "_l2"))}, reads,
                             cells, projected, options.get("go_backwards", False), options.get("kernel_size", 0),
-                            options.get("dilation_rate", 1)))
+                            options.get("dilation_rate", 1), options.get("return_state", False),
+                            options.get("initial_state") == "data", options.get("stateful", False),
+                            options.get("layer_normalization", False), options.get("epsilon", 1e-3), options.get("tied_to", "")))
         widths[name], before = units, name
+        if kind in GATES:
+            widths[f"{name}_state"] = sum(layers[-1].state_widths())
     return layers
 
 
@@ -139,12 +162,26 @@ def initial_weights(case):
                 value = random.normal(0, 0.7, shape)
             elif len(shape) == 1:
                 value = random.uniform(-0.3, 0.3, shape)
-                if layer.type == "LSTM":
+                if layer.type == "LSTM" and name.endswith(".bias"):
                     value[layer.cells:2 * layer.cells] += 1.0
+                elif layer.type == "LSTM" and name.endswith("_weight"):
+                    value += 1.0
             else:
                 value = random.uniform(-1, 1, shape) * np.sqrt(3.0 / shape[1])
             weights[name] = value.astype(np.float32)
     return weights
+
+
+def make_labels(random, case, steps):
+    """Labels from 1, equal neighbours among them, of which the steps can carry all."""
+    labels = []
+    for _ in range(int(random.integers(1, steps + 1))):
+        label = labels[-1] if labels and random.random() < 0.3 else int(random.integers(1, case.classes))
+        steps -= 2 if labels and labels[-1] == label else 1
+        if steps < 0:
+            break
+        labels.append(label)
+    return labels
 
 
 def make_data(case):
@@ -177,7 +214,25 @@ def make_data(case):
             y.flat[::3] = np.round(y.flat[::3])
     if case.per_step:
         y[~valid] = 0
-    data = {"x": x, "y": y, "lengths": lengths.astype(np.int64)}
+    data = {"x": x, "lengths": lengths.astype(np.int64)}
+    for output in case.outputs:
+        shape = (case.samples, steps) if output.get("per_step") else (case.samples,)
+        if "classes" in output:
+            own = random.integers(0, output["classes"], shape).astype(np.int32)
+            own.flat[0] = output["classes"] - 1
+        else:
+            own = random.uniform(0, 1, (*shape, output["width"])).astype(np.float32)
+        data[f"y_{output['layer']}"] = own
+    if not case.outputs:
+        data["y"] = y
+    if case.state_width:
+        data["initial_state"] = random.normal(0, 1, (case.samples, case.state_width)).astype(np.float32)
+    if case.ctc:
+        targets = [make_labels(random, case, length) for length in lengths]
+        data["target_lengths"] = np.array([len(labels) for labels in targets])
+        data["y"] = np.zeros((case.samples, data["target_lengths"].max()), np.int32)
+        for row, labels in zip(data["y"], targets):
+            row[:len(labels)] = labels
     if case.weighted:
         data["weights"] = random.uniform(0, 2, case.samples).astype(np.float32)
     return data
@@ -188,8 +243,11 @@ def batches(case, data, updates):
     first = 0
     for _ in range(updates):
         rows = slice(first, min(first + case.batch_size, case.samples))
-        weights = data["weights"][rows] if case.weighted else np.ones(rows.stop - rows.start, np.float32)
-        yield data["x"][rows], data["y"][rows], data["lengths"][rows], weights
+        count = rows.stop - rows.start
+        weights = data["weights"][rows] if case.weighted else np.ones(count, np.float32)
+        start = data["initial_state"][rows] if case.state_width else np.zeros((count, 0), np.float32)
+        y = {name: data[f"y_{name}"][rows] for name in (output["layer"] for output in case.outputs)} or data["y"][rows]
+        yield data["x"][rows], y, data["lengths"][rows], weights, start
         first = 0 if rows.stop == case.samples else rows.stop
 
 
@@ -197,11 +255,13 @@ def run(model, case, weights, data, updates):
     """Trains a peer for some updates and returns what the module's comment lists."""
     model.load(weights)
     losses, result = [], {}
-    for number, (x, y, lengths, counts) in enumerate(batches(case, data, updates)):
-        loss, outputs, gradients = model.forward_backward(x, y, lengths, counts)
+    for number, (x, y, lengths, counts, start) in enumerate(batches(case, data, updates)):
+        if number % -(-case.samples // case.batch_size) == 0:
+            model.start_epoch()
+        loss, outputs, gradients = model.forward_backward(x, y, lengths, counts, start)
         losses.append(float(loss))
         if number == 0:
-            result["outputs"] = outputs
+            result.update({f"outputs.{name}": value for name, value in outputs.items()} if case.outputs else {"outputs": outputs})
             result.update({f"grad.{name}": value for name, value in gradients.items()})
         model.update()
     result["loss"] = np.array(losses)
@@ -230,8 +290,9 @@ class KerasPeer:
                     own["recurrent_activation"] = layer.recurrent_activation
                 made = getattr(keras.layers, layer.type)(layer.units, return_sequences=layer.return_sequences,
                                                          go_backwards=layer.go_backwards, use_bias=layer.use_bias,
-                                                         activation=layer.activation, **own, **rules)
-                made.build((None, None, layer.inputs))
+                                                         activation=layer.activation, return_state=layer.return_state,
+                                                         stateful=layer.stateful, **own, **rules)
+                made.build((case.batch_size if layer.stateful else None, None, layer.inputs))
             elif layer.type == "Dense":
                 made = keras.layers.Dense(layer.units, activation=layer.activation, **rules)
                 made.build((None, layer.inputs))
@@ -261,7 +322,8 @@ class KerasPeer:
                 if layer.use_bias:
                     self.variables.append((built.cell.bias, [f"{name}.{bias}" for bias in layer.biases()], False))
             elif layer.type == "Dense":
-                self.variables.append((built.kernel, [f"{name}.weight"], True))
+                if not layer.tied_to:
+                    self.variables.append((built.kernel, [f"{name}.weight"], True))
                 self.variables.append((built.bias, [f"{name}.bias"], False))
             elif layer.type == "Conv1D":
                 self.variables.append((built.kernel, [f"{name}.weight"], True))
@@ -292,21 +354,42 @@ class KerasPeer:
     def save(self):
         return self.named(self.variables, [variable.numpy() for variable, _, _ in self.variables])
 
-    def outputs(self, x, lengths):
+    def start_epoch(self):
+        for layer in self.layers:
+            if layer.stateful:
+                self.built[layer.name].reset_state()
+
+    def outputs(self, x, lengths, start):
+        values, per_step, _ = self.forward(x, lengths, start)
+        return self.tf.boolean_mask(values, self.tf.sequence_mask(lengths, x.shape[1])) if per_step else values
+
+    def forward(self, x, lengths, start):
+        """What the last layer gives, whether it has a row a step, and what every layer gives."""
         ops = self.keras.ops
         mask = self.tf.sequence_mask(lengths, x.shape[1])
         per_step, found = True, {"input": x}
         for layer in self.layers:
             values = found[layer.reads[0]]
+            per_step = per_step and not layer.reads[0].endswith("_state")
             if layer.type in MERGES:
                 values = self.built[layer.name]([found[read] for read in layer.reads])
             elif layer.type in GATES:
-                values = self.built[layer.name](values, mask=mask)
+                own = {}
+                if layer.initial_state:
+                    widths = layer.state_widths()
+                    states, start = self.tf.split(start[:, :sum(widths)], widths, axis=1), start[:, sum(widths):]
+                    own["initial_state"] = states if len(states) > 1 else states[0]
+                values = self.built[layer.name](values, mask=mask, **own)
+                if layer.return_state:
+                    found[f"{layer.name}_state"] = ops.concatenate(values[1:], axis=-1)
+                    values = values[0]
                 per_step = layer.return_sequences
                 if layer.go_backwards and per_step:  # Keras begins with the padding: the valid steps move to the front
                     steps = x.shape[1]
                     places = (steps - lengths[:, None] + np.arange(steps)) % steps
                     values = self.tf.gather(values, places, batch_dims=1)
+            elif layer.tied_to:
+                values = ops.matmul(values, ops.transpose(self.built[layer.tied_to].embeddings)) + self.built[layer.name].bias
             elif layer.type == "Pooling":
                 valid = ops.cast(mask, "float32")[:, :, None]
                 if layer.mode == "mean":
@@ -320,12 +403,30 @@ class KerasPeer:
             else:
                 values = self.built[layer.name](values)
             found[layer.name] = values
-        return self.tf.boolean_mask(values, mask) if per_step else values
+        return values, per_step, found
 
-    def traced(self, x, y, lengths, weights):
+    def several(self, x, ys, lengths, weights, start):
+        """Of a model with several outputs: the sum of loss_weight times each one's own mean."""
+        tf, losses, valid = self.tf, self.keras.losses, np.arange(x.shape[1]) < lengths[:, None]
+        kinds = {"sparse_categorical_crossentropy": lambda: losses.SparseCategoricalCrossentropy(from_logits=True),
+                 "mean_squared_error": losses.MeanSquaredError, "huber": losses.Huber,
+                 "binary_crossentropy": lambda: losses.BinaryCrossentropy(from_logits=True)}
+        with tf.GradientTape() as tape:
+            found, total, outputs = self.forward(x, lengths, start)[2], 0.0, {}
+            for output in self.case.outputs:
+                values, y, counts = found[output["layer"]], ys[output["layer"]], weights
+                if output.get("per_step"):
+                    values, y, counts = tf.boolean_mask(values, valid), y[valid], np.repeat(weights, lengths)
+                usual = "sparse_categorical_crossentropy" if "classes" in output else "mean_squared_error"
+                total += output.get("loss_weight", 1.0) * kinds[output.get("loss", usual)]()(y, values, counts)
+                outputs[output["layer"]] = values.numpy()
+        self.gradients = [tf.convert_to_tensor(value) for value in tape.gradient(total, [v.value for v in self.trained])]
+        return total.numpy(), outputs, self.named(self.variables, [value.numpy() for value in self.gradients])
+
+    def traced(self, x, y, lengths, weights, start):
         tf, losses = self.tf, self.keras.losses
         with tf.GradientTape() as tape:
-            outputs = self.outputs(x, lengths)
+            outputs = self.outputs(x, lengths, start)
             smoothing = self.case.train.get("label_smoothing", 0.0)
             if self.case.task == "classify" and smoothing:
                 one_hot = tf.one_hot(y, self.case.classes)
@@ -343,8 +444,10 @@ class KerasPeer:
         found = tape.gradient(loss, [variable.value for variable in self.trained])
         return loss, outputs, [tf.convert_to_tensor(value) for value in found]  # the Embedding's comes as rows
 
-    def forward_backward(self, x, y, lengths, weights):
+    def forward_backward(self, x, y, lengths, weights, start):
         tf = self.tf
+        if self.case.outputs:
+            return self.several(x, y, lengths, weights, start)
         if self.case.per_step:
             y = y[np.arange(y.shape[1]) < lengths[:, None]]
             weights = np.repeat(weights, lengths)
@@ -353,8 +456,8 @@ class KerasPeer:
         if self.compiled is None:  # one trace for batches of any size
             self.compiled = tf.function(self.traced, input_signature=[
                 tf.TensorSpec([None, *x.shape[1:]], x.dtype), tf.TensorSpec([None], y.dtype), tf.TensorSpec([None], tf.int64),
-                tf.TensorSpec([None], tf.float32)])
-        loss, outputs, self.gradients = self.compiled(x, y, lengths, weights)
+                tf.TensorSpec([None], tf.float32), tf.TensorSpec([None, self.case.state_width], tf.float32)])
+        loss, outputs, self.gradients = self.compiled(x, y, lengths, weights, start)
         return loss.numpy(), outputs.numpy(), self.named(
             [entry for entry in self.variables if entry[0].trainable], [value.numpy() for value in self.gradients])
 
@@ -391,6 +494,36 @@ def keras_optimizer(optimizers, case):
     return made
 
 
+def normalised_lstm(torch, layer):
+    """PyTorch has none with layer normalisation: one of its own operations, step by step (Ba et al. 2016). In double: it divides
+    by deviations at every step, and in float it is off by more than the engine may be."""
+    class NormalisedLstm(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.own = torch.nn.ParameterDict({name.rpartition(".")[2]: torch.nn.Parameter(torch.empty(shape))
+                                               for name, shape in layer.tensors().items()})
+
+        def forward(self, x, state):
+            own = {name: parameter.double() for name, parameter in self.own.items()}
+
+            def norm(values, which):
+                return torch.nn.functional.layer_norm(values, values.shape[-1:], own[f"norm_{which}_weight"],
+                                                      own[f"norm_{which}_bias"], layer.epsilon)
+            x, zeros = x.double(), torch.zeros(x.shape[0], layer.cells, dtype=torch.double)
+            h, c = state or (zeros, zeros)
+            outputs = []
+            for step in range(x.shape[1]):
+                sums = norm(x[:, step] @ own["weight_ih"].T, "ih") + norm(h @ own["weight_hh"].T, "hh")
+                if layer.use_bias:
+                    sums = sums + own["bias"]
+                i, f, g, o = sums.chunk(4, dim=-1)
+                c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+                h = torch.sigmoid(o) * torch.tanh(norm(c, "c"))
+                outputs.append(h)
+            return torch.stack(outputs, dim=1).float(), (h, c)
+    return NormalisedLstm()
+
+
 class TorchPeer:
     def __init__(self, case):
         import torch
@@ -402,6 +535,9 @@ class TorchPeer:
             if layer.type == "Embedding":
                 made = torch.nn.Embedding(layer.inputs, layer.units)
                 self.parameters[f"{layer.name}.weight"] = made.weight
+            elif layer.normalised:
+                made = normalised_lstm(torch, layer)
+                self.parameters.update({name: made.own[name.rpartition(".")[2]] for name in layer.tensors()})
             elif layer.type in GATES:
                 assert layer.reset_after and not layer.go_backwards, "PyTorch has no such layer"
                 kind = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "SimpleRNN": torch.nn.RNN}[layer.type]
@@ -420,7 +556,10 @@ class TorchPeer:
                     self.reset_first.update(name for name in self.parameters if name.startswith(f"{layer.name}."))
             elif layer.type == "Dense":
                 made = torch.nn.Linear(layer.inputs, layer.units)
-                self.parameters[f"{layer.name}.weight"] = made.weight
+                if layer.tied_to:
+                    made.weight = self.modules[layer.tied_to].weight
+                else:
+                    self.parameters[f"{layer.name}.weight"] = made.weight
                 self.parameters[f"{layer.name}.bias"] = made.bias
             else:
                 continue
@@ -448,11 +587,11 @@ class TorchPeer:
     def recurrent(self, module, values, lengths):
         """All steps of a recurrent layer. Truncated: chunk by chunk, the State of one detached and carried into the next."""
         torch, steps, state = self.torch, values.shape[1], None
-        if "truncate" not in self.case.train:
+        if "truncate" not in self.case.train and isinstance(module, torch.nn.RNNBase):
             packed = torch.nn.utils.rnn.pack_padded_sequence(values, lengths, batch_first=True, enforce_sorted=False)
             return torch.nn.utils.rnn.pad_packed_sequence(module(packed)[0], batch_first=True, total_length=steps)[0]
         chunks = []
-        for chunk in values.split(self.case.train["truncate"], dim=1):  # steps behind a row's end are not looked at
+        for chunk in values.split(self.case.train.get("truncate", steps), dim=1):  # steps behind a row's end are not looked at
             chunk, state = module(chunk, state)
             state = tuple(part.detach() for part in state) if isinstance(state, tuple) else state.detach()
             chunks.append(chunk)
@@ -491,20 +630,33 @@ class TorchPeer:
             found[layer.name] = values
         return values[mask] if per_step else values
 
-    def forward_backward(self, x, y, lengths, weights):
+    def start_epoch(self):
+        assert not any(layer.stateful or layer.initial_state or layer.return_state for layer in self.layers), "judged by Keras"
+
+    def forward_backward(self, x, y, lengths, weights, start):
         torch = self.torch
-        assert np.all(weights == 1), "PyTorch's losses are compared without weights"
+        assert np.all(weights == 1) or self.case.ctc, "PyTorch's other losses are compared without weights"
         if self.case.per_step:
             y = np.concatenate([row[:length] for row, length in zip(y, lengths)])
         self.optimizer.zero_grad()
         outputs = self.outputs(x, lengths)
-        if self.case.task == "classify":
+        if self.case.ctc:
+            loss = (self.ctc(outputs, y, lengths) * torch.from_numpy(weights)).mean()
+        elif self.case.task == "classify":
             loss = torch.nn.functional.cross_entropy(outputs, torch.from_numpy(y).long())
         else:
             loss = torch.nn.functional.mse_loss(outputs[:, 0], torch.from_numpy(y))
         loss.backward()
         return loss.item(), outputs.detach().numpy(), {name: self.reordered(name, p.grad.numpy().copy())
                                                                 for name, p in self.parameters.items()}
+
+    def ctc(self, outputs, y, lengths):
+        """The loss of each sample, in double: in float it is off by more than the engine may be."""
+        torch = self.torch
+        steps = torch.nn.utils.rnn.pad_sequence(outputs.double().split(lengths.tolist()))
+        return torch.nn.functional.ctc_loss(torch.log_softmax(steps, dim=-1), torch.from_numpy(y).long(),
+                                            torch.from_numpy(lengths), torch.from_numpy((y != 0).sum(axis=1)), blank=0,
+                                            reduction="none")
 
     def update(self):
         # PyTorch adds epsilon after the second moment's bias was corrected, Keras before; this epsilon makes them equal.

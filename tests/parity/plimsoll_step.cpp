@@ -23,21 +23,28 @@ struct Tensor {
 
 class Outputs final : public OutputSink {
  public:
-  explicit Outputs(const Spec& spec) : spec_(spec) {}
-  void Rows(const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) override {
+  explicit Outputs(const Spec& spec) : spec_(spec), rows_(spec.outputs.size()) {}
+  void Rows(size_t output, const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) override {
     for (int64_t item = first; item < first + count; ++item) {
-      const auto [row, step] = spec_.per_step_targets ? group.PlaceOf(item) : RowGroup::Place{item, 0};
-      rows_.push_back({group.samples[row], step, {}});
+      const auto [row, step] = spec_.outputs[output].per_step_outputs() ? group.PlaceOf(item) : RowGroup::Place{item, 0};
       const float* values = outputs + (item - first) * stride;
-      rows_.back().values.assign(values, values + spec_.output_width);
+      rows_[output].push_back({group.samples[row], step, {values, values + spec_.outputs[output].width}});
     }
   }
-  Tensor Sorted() {
-    std::sort(rows_.begin(), rows_.end(),
-              [](const Row& a, const Row& b) { return std::pair(a.sample, a.step) < std::pair(b.sample, b.step); });
-    Tensor tensor{"outputs", {static_cast<int64_t>(rows_.size()), spec_.output_width}, {}};
-    for (const Row& row : rows_) tensor.values.insert(tensor.values.end(), row.values.begin(), row.values.end());
-    return tensor;
+  // "outputs", or of several each under its name: "outputs.tags".
+  std::vector<Tensor> Sorted() {
+    std::vector<Tensor> tensors;
+    for (size_t output = 0; output < rows_.size(); ++output) {
+      std::vector<Row>& rows = rows_[output];
+      std::sort(rows.begin(), rows.end(),
+                [](const Row& a, const Row& b) { return std::pair(a.sample, a.step) < std::pair(b.sample, b.step); });
+      const ModelOutput& given = spec_.outputs[output];
+      const std::string& name = spec_.nodes[static_cast<size_t>(given.node)].name;
+      Tensor& tensor = tensors.emplace_back(
+          Tensor{rows_.size() == 1 ? "outputs" : "outputs." + name, {static_cast<int64_t>(rows.size()), given.width}, {}});
+      for (const Row& row : rows) tensor.values.insert(tensor.values.end(), row.values.begin(), row.values.end());
+    }
+    return tensors;
   }
 
  private:
@@ -46,7 +53,7 @@ class Outputs final : public OutputSink {
     std::vector<float> values;
   };
   const Spec& spec_;
-  std::vector<Row> rows_;
+  std::vector<std::vector<Row>> rows_;  // of each output
 };
 
 void Collect(std::vector<Tensor>& tensors, const std::string& prefix, const Setup& setup, const Engine& engine, int key) {
@@ -76,16 +83,17 @@ Status Main(const std::string& job_file, const std::string& model, const std::st
   const int64_t count = (*setup)->samples->count(), batch_size = std::min(job->train.batch_size, count);
   std::vector<int64_t> numbers;
   int64_t next = 0;
-  for (int64_t step = 0; step < steps; ++step) {
+  for (int64_t step = 0, step_in_epoch = 1; step < steps; ++step, ++step_in_epoch) {
     numbers.clear();
+    if (next == 0) step_in_epoch = 1;
     for (; next < count && static_cast<int64_t>(numbers.size()) < batch_size; ++next) numbers.push_back(next);
     if (next == count) next = 0;
     StepSums sums;
     engine.step.SetOutputSink(step == 0 ? &outputs : nullptr);
-    PLIMSOLL_RETURN_IF_ERROR(update.Gradients(numbers.data(), static_cast<int64_t>(numbers.size()), sums));
-    tensors[0].values.push_back(static_cast<float>(sums.loss / static_cast<double>(sums.items)));
+    PLIMSOLL_RETURN_IF_ERROR(update.Gradients(numbers.data(), static_cast<int64_t>(numbers.size()), sums, step_in_epoch));
+    tensors[0].values.push_back(static_cast<float>(sums.MeanLoss((*setup)->network->spec())));
     if (step == 0) {
-      tensors.push_back(outputs.Sorted());
+      for (Tensor& tensor : outputs.Sorted()) tensors.push_back(std::move(tensor));
       Collect(tensors, "grad.", **setup, engine, kGradient);
     }
     PLIMSOLL_RETURN_IF_ERROR(update.Apply());

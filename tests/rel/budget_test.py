@@ -8,12 +8,15 @@ import hashlib
 import json
 import os
 import random
+import re
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import zipfile
 
 PLIMSOLL = BUILD = ""  # set by the main program
 JOBS = int(os.environ.get("PLIMSOLL_BUDGET_JOBS", "40"))
@@ -25,22 +28,27 @@ def random_job(rng, spill=None):
     """A job that brings its own data: any of the layers, sizes odd and even, ragged lengths."""
     steps = rng.choice([5, 16, 17, 60, 200, 400])
     rows = rng.choice([1, 2, 7, 16, 33, 64, 80])
-    kind = rng.choice(["adding", "parity", "sine", "copy"])
-    task = {"adding": "regress", "parity": "classify", "sine": "regress", "copy": "classify"}[kind]
-    samples = rows + rng.randrange(50)
+    kind = rng.choice(["adding", "parity", "sine", "copy", "spell"])
+    task = "regress" if kind in ("adding", "sine") else "classify"
+    samples = rows * rng.choice([1, 2, 3]) if kind == "copy" else rows + rng.randrange(50)
     settings = f"steps={steps}&min_steps=2"
     if kind == "parity":
         settings += f"&per_step={rng.choice(['true', 'false'])}"
     if kind == "copy":  # the output layer has as many classes
         settings = f"delay={steps}&count=5&symbols={rng.choice([8, 300, 3000])}"
+    if kind == "spell":
+        hold = rng.choice([2, 3, 5])
+        settings = f"labels={max(1, steps // hold)}&min_labels=1&hold={hold}&symbols={rng.choice([1, 8, 60])}"
     lines = [f'task = "{task}"', "[data]", f'train = "generate:{kind}?{settings}&samples={samples}"']
-    learned_table = kind in ("parity", "copy")
-    if kind in ("parity", "copy"):
-        lines += ["[[model.layers]]", 'type = "Embedding"', f"output_dim = {rng.randrange(1, 40)}"]
+    learned_table = kind in ("parity", "copy", "spell")
+    if learned_table:
+        width = rng.randrange(1, 40)
+        lines += ["[[model.layers]]", 'type = "Embedding"', f"output_dim = {width}"]
         if rng.random() < 0.2:
             lines += ["trainable = false"]
             learned_table = False
     backwards = rng.random() < 0.2
+    stateful = kind == "copy" and not backwards and rng.random() < 0.4  # all of one length
     if rng.random() < 0.2:
         lines += ["[[model.layers]]", 'type = "Conv1D"', f"filters = {rng.choice([3, 16, 40])}", f"kernel_size = {rng.choice([1, 3, 5])}",
                   f"dilation_rate = {rng.choice([1, 2, 16])}"]
@@ -48,14 +56,23 @@ def random_job(rng, spill=None):
         cell = rng.choice(["LSTM", "LSTM", "GRU", "GRU", "SimpleRNN"])
         units = rng.choice([1, 8, 17, 64, 100])
         lines += ["[[model.layers]]", f'type = "{cell}"', f"units = {units}"]
-        if cell == "LSTM" and rng.random() < 0.3:
-            lines += [f"proj_size = {rng.randrange(units)}"]
+        shown = units
+        # Normalised there is neither projection nor masks, and one unit would stay zero.
+        normalised = cell == "LSTM" and units > 1 and rng.random() < 0.3
+        if normalised:
+            lines += ["layer_normalization = true"]
+        elif cell == "LSTM" and rng.random() < 0.3:
+            projected = rng.randrange(units)
+            lines += [f"proj_size = {projected}"]
+            shown = projected or units
         if cell == "GRU" and rng.random() < 0.3:
             lines += ["reset_after = false"]
         if number == 0 and backwards:
             lines += ["go_backwards = true"]
+        if stateful:
+            lines += ["stateful = true"]
         for key in ("dropout", "recurrent_dropout"):
-            if rng.random() < 0.2:
+            if not normalised and rng.random() < 0.2:
                 lines += [f"{key} = 0.25"]
         if rng.random() < 0.1:
             lines += ["use_bias = false"]
@@ -67,28 +84,95 @@ def random_job(rng, spill=None):
             lines += ["trainable = false"]
         elif rng.random() < 0.1:
             lines += ["kernel_l2 = 1e-4"]
+        cell_is_last = len(lines)
         if not backwards and rng.random() < 0.2:  # a way around a layer
             lines += [f'name = "cell{number}"', "[[model.layers]]", 'type = "Dense"', "units = 12", f'name = "way{number}"',
                       "[[model.layers]]", 'type = "Concatenate"', f'inputs = ["way{number}", "cell{number}"]']
+        elif not backwards and rng.random() < 0.2:
+            lines += [f'name = "cell{number}"', "[[model.layers]]", 'type = "Dense"', f"units = {shown}", f'name = "way{number}"',
+                      "[[model.layers]]", f'type = "{rng.choice(["Add", "Multiply"])}"', f'inputs = ["way{number}", "cell{number}"]']
         if rng.random() < 0.3:
             lines += ["[[model.layers]]", f'type = "{rng.choice(["Dropout", "SpatialDropout1D"])}"', "rate = 0.2"]
         if rng.random() < 0.2:
             lines += ["[[model.layers]]", 'type = "LayerNormalization"']
         if rng.random() < 0.1:
             lines += ["[[model.layers]]", 'type = "Activation"', 'activation = "elu"']
+    pooled = kind == "adding" or "per_step=false" in settings
+    if pooled and cell_is_last == len(lines) and rng.random() < 0.5:
+        lines += ["[[model.layers]]", 'type = "Pooling"', f'mode = "{rng.choice(["state", "mean", "max", "last"])}"']
     losses = ['loss = "huber"', 'loss = "mean_absolute_error"'] if task == "regress" else ["label_smoothing = 0.1"]
     tagger = kind == "copy" and "symbols=8" in settings and rng.random() < 0.5
     if tagger:
         losses = []
-    lines += ["[[model.layers]]", 'type = "Dense"', *(["[[model.layers]]", 'type = "CRF"'] if tagger else []), "[train]", *rng.sample(losses, min(len(losses), rng.randrange(2))), f"batch_size = {rows}", "max_steps = 2", "epochs = 5", f"threads = {rng.choice([1, 2, 3])}"]
-    lines += rng.sample(["clip_tensor_norm = 0.1", "clip_norm = 1.0"], rng.randrange(2))
-    if rng.random() < 0.2:
-        lines += ['lr_schedule = "plateau"', "plateau_patience = 1"]
-    if learned_table and rng.random() < 0.3:
+    if kind == "spell":
+        losses = ['loss = "ctc"']
+    chosen = losses if kind == "spell" else rng.sample(losses, min(len(losses), rng.randrange(2)))
+    tied = kind in ("parity", "copy") and rng.random() < 0.3
+    if tied:  # to the table, which may be frozen
+        lines += ["[[model.layers]]", 'type = "Dense"', f"units = {width}"]
+    lines += ["[[model.layers]]", 'type = "Dense"', *(['tied_to = "embedding"', f"trainable = {str(learned_table).lower()}"] if tied else []),
+              *(["[[model.layers]]", 'type = "CRF"'] if tagger else []), "[train]", *chosen, f"batch_size = {rows}", "max_steps = 2",
+              "epochs = 5", f"threads = {rng.choice([1, 2, 3])}"]
+    if stateful:
+        lines += ["shuffle = false"]
+    lines += rng.sample(["clip_tensor_norm = 0.1", "clip_norm = 1.0", "clip_value = 0.5"], rng.randrange(2))
+    lines += rng.choice([[], [], ['lr_schedule = "plateau"', "plateau_patience = 1"], ['lr_schedule = "cosine"'], ['lr_schedule = "one_cycle"']])
+    if learned_table and not tied and rng.random() < 0.3:
         lines += ['optimizer = "lazy_adam"']
+    elif rng.random() < 0.5:
+        lines += rng.choice([['optimizer = "adamw"'], ['optimizer = "sgd"'], ['optimizer = "sgd"', "momentum = 0.9", "nesterov = true"],
+                             ['optimizer = "rmsprop"'], ['optimizer = "adagrad"']])
+    if rng.random() < 0.2:
+        lines += ["use_ema = true"]
+    if kind != "spell" and not tagger and rng.random() < 0.2:
+        lines += [f"truncate = {rng.choice([1, 16, 21])}"]
+    if kind == "parity" and rng.random() < 0.3:
+        lines += ["class_weight = [0.5, 2.0]"]
     if spill is not None and rng.random() < 0.3:
         lines += ["[memory]", f'spill = "{spill}"']
     return "\n".join(lines) + "\n"
+
+
+def npy(kind, shape, values):
+    """The bytes of a .npy: kind "i" is int32, "f" is float32."""
+    header = f"{{'descr': '<{kind}4', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}{kind}", *values)
+
+
+def random_outputs_job(rng, path):
+    """A job with several outputs, and its data at `path`: heads on steps, on pooled rows, and on both."""
+    samples, steps, words = rng.choice([7, 33, 80]), rng.choice([5, 17, 60]), rng.choice([30, 900])
+    lengths = [steps] + [rng.randint(1, steps) for _ in range(samples - 1)]
+    arrays = {"x": ("i", (samples, steps), [rng.randrange(words) for _ in range(samples * steps)]), "lengths": ("i", (samples,), lengths)}
+    names = rng.sample(["next", "values", "mood", "kind"], rng.randint(2, 4))
+    on_steps, on_rows = [name for name in names if name in ("next", "values")], [name for name in names if name in ("mood", "kind")]
+    layers = [["Embedding", "output_dim = 9"], [rng.choice(["LSTM", "GRU"]), 'name = "body"', f"units = {rng.choice([9, 40])}"]]
+    if on_steps:
+        layers.append(["Dense", 'name = "shared"', "units = 9"])
+    if on_rows:
+        layers.append(["Pooling", 'name = "pooled"', 'inputs = ["body"]'])
+    outputs = []
+    for name in names:
+        shape = (samples, steps) if name in on_steps else (samples,)
+        count, classes = samples * (steps if name in on_steps else 1), {"next": words, "kind": 5}.get(name)
+        if classes:
+            arrays[f"y_{name}"] = ("i", shape, [classes - 1] + [rng.randrange(classes) for _ in range(count - 1)])
+        else:
+            arrays[f"y_{name}"] = ("f", (*shape, 2), [rng.random() for _ in range(2 * count)])
+        tied = ['tied_to = "embedding"'] if name == "next" and rng.random() < 0.5 else []
+        layers.append(["Dense", f'name = "{name}"', f'inputs = ["{"shared" if name in on_steps else "pooled"}"]', *tied])
+        outputs += ["[[outputs]]", f'layer = "{name}"', f"loss_weight = {rng.choice([0.1, 1, 3])}"]
+        if not classes and rng.random() < 0.5:
+            outputs += [f'loss = "{rng.choice(["huber", "binary_crossentropy", "mean_absolute_error"])}"']
+    with zipfile.ZipFile(path, "w") as file:
+        for key, array in arrays.items():
+            file.writestr(f"{key}.npy", npy(*array))
+    lines = ["[data]", f'train = "{path}"', f"vocabulary = {words}"]
+    for kind, *settings in layers:
+        lines += ["[[model.layers]]", f'type = "{kind}"', *settings]
+    return "\n".join([*lines, *outputs, "[train]", f"batch_size = {rng.choice([1, 7, 33])}", "max_steps = 2", "epochs = 5",
+                      f"threads = {rng.choice([1, 2, 3])}"]) + "\n"
 
 
 class Budget(unittest.TestCase):
@@ -110,20 +194,33 @@ class Budget(unittest.TestCase):
         self.assertEqual(done.returncode, code, f"--memory {budget}\n{job}\n{done.stdout}{done.stderr}")
         return json.loads(done.stdout)
 
+    def weights(self):
+        """What tells the weights of the last run."""
+        with open(os.path.join(self.holder.name, f"run{self.runs}", "model", "model.safetensors"), "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+
     def test_random_jobs_stay_inside_their_budgets(self):
         rng = random.Random(11)
         unused = []
-        for _ in range(JOBS):
-            job = random_job(rng, spill=self.disk)
+        for number in range(JOBS):
+            several = number % 5 == 4
+            job = random_outputs_job(rng, os.path.join(self.holder.name, f"data{number}.npz")) if several else random_job(rng, spill=self.disk)
             plan = self.call("plan", job, "1GB")
             smallest, largest = plan["min_bytes"], plan["full_speed_bytes"]
             groups = plan["own_groups_bytes"]
             self.assertLessEqual(smallest, largest)
-            for budget in (smallest, groups, rng.randint(smallest, 4 * smallest)):
+            weights = []
+            for budget in (smallest, groups, rng.randint(groups, max(groups, 4 * smallest))):
                 result = self.call("train", job, budget)
+                weights.append(self.weights())
                 self.assertLessEqual(result["peak_bytes"], budget, job)
                 self.assertLessEqual(result["peak_bytes"], result["planned_bytes"], job)
                 unused.append(1 - result["peak_bytes"] / result["planned_bytes"])
+                self.assertEqual("outputs" in result["last"], several)
+            self.assertEqual(weights[1], weights[2], f"other bits at another budget\n{job}")
+            other = 1 if "threads = 2" in job else 2  # more threads have more stacks
+            self.call("train", re.sub(r"threads = \d", f"threads = {other}", job), groups + 256 * 1024)
+            self.assertEqual(weights[1], self.weights(), f"other bits with {other} threads\n{job}")
             refused = self.call("train", job, smallest - STEP, code=4)["error"]["min_bytes"]
             self.assertLessEqual(abs(refused - smallest), WAVERS, job)
         unused.sort()
@@ -162,21 +259,15 @@ class Budget(unittest.TestCase):
     def test_a_larger_vocabulary_costs_its_weights_and_one_slice(self):
         def peak_of(words):
             job = (f'task = "classify"\n[data]\ntrain = "generate:copy?delay=80&count=10&symbols={words - 2}&samples=32"\n'
-                   '[[model.layers]]\ntype = "Embedding"\noutput_dim = 64\n[[model.layers]]\ntype = "LSTM"\nunits = 256\n'
-                   '[[model.layers]]\ntype = "Dense"\n[train]\nbatch_size = 32\nmax_steps = 1\n')
-            plan = self.call("plan", job, "2GB")
-            owners = plan["owners"]
-            result = self.call("train", job, plan["full_speed_bytes"])
-            return result["peak_bytes"], sum(owners[name] for name in ("weights", "gradient", "optimizer"))
-        small, small_weights = peak_of(1_000)
-        large, large_weights = peak_of(30_000)
-        self.assertLessEqual(large - small, large_weights - small_weights + 256 * 30_000 * 4 + STEP)
-        self.assertGreater(large_weights - small_weights, 29_000 * 256 * 4 * 4, "weights, gradient and two moments did not grow: nothing is shown")
+                   '[[model.layers]]\ntype = "Embedding"\noutput_dim = 256\n[[model.layers]]\ntype = "LSTM"\nunits = 256\n'
+                   f'[[model.layers]]\ntype = "Dense"\nunits = {words}\n[train]\nbatch_size = 32\nmax_steps = 1\n')
+            return self.call("train", job, self.call("plan", job, "2GB")["full_speed_bytes"])["peak_bytes"]
+        weights = (30_000 - 1_000) * (256 + 256 + 1)  # of the embedding, the output layer and its bias
+        grown = peak_of(30_000) - peak_of(1_000)
+        self.assertLessEqual(grown, 4 * 4 * weights + 256 * 30_000 * 4, "more than weights, gradient, two moments and a slice")
+        self.assertGreater(grown, 4 * 4 * weights, "weights, gradient and two moments did not grow: nothing is shown")
 
-    def test_eight_budgets_give_the_same_weights(self):
-        job = ('task = "regress"\n[data]\ntrain = "generate:adding?steps=300&samples=80&min_steps=3"\n[[model.layers]]\ntype = "LSTM"\nunits = 40\n'
-               '[[model.layers]]\ntype = "Dropout"\nrate = 0.2\n[[model.layers]]\ntype = "LSTM"\nunits = 24\n[[model.layers]]\ntype = "Dense"\n'
-               '[train]\nbatch_size = 40\nmax_steps = 20\nepochs = 10\n')
+    def same_weights_at_eight_budgets(self, job):
         plan = self.call("plan", job, "1GB")
         smallest, largest = plan["own_groups_bytes"], plan["full_speed_bytes"]
         weights, schedules = set(), set()
@@ -190,10 +281,21 @@ class Budget(unittest.TestCase):
                 taken = json.load(file)
             self.assertFalse(taken["rounding_only_change"])
             schedules.add(json.dumps(taken["stages"]))
-            with open(os.path.join(folder, "model", "model.safetensors"), "rb") as file:
-                weights.add(hashlib.sha256(file.read()).hexdigest())
+            weights.add(self.weights())
         self.assertEqual(len(weights), 1)
         self.assertGreaterEqual(len(schedules), 6, "the budgets gave the same plan: nothing is shown")
+
+    def test_eight_budgets_give_the_same_weights(self):
+        self.same_weights_at_eight_budgets(
+            'task = "regress"\n[data]\ntrain = "generate:adding?steps=300&samples=80&min_steps=3"\n[[model.layers]]\ntype = "LSTM"\nunits = 40\n'
+               '[[model.layers]]\ntype = "Dropout"\nrate = 0.2\n[[model.layers]]\ntype = "LSTM"\nunits = 24\n[[model.layers]]\ntype = "Dense"\n'
+               '[train]\nbatch_size = 40\nmax_steps = 20\nepochs = 10\n')
+
+    def test_eight_budgets_give_the_same_weights_with_ctc(self):
+        self.same_weights_at_eight_budgets(
+            'task = "classify"\n[data]\ntrain = "generate:spell?labels=60&min_labels=1&hold=5&samples=80"\n[[model.layers]]\ntype = "Embedding"\n'
+            'output_dim = 6\n[[model.layers]]\ntype = "LSTM"\nunits = 40\n[[model.layers]]\ntype = "GRU"\nunits = 24\n[[model.layers]]\n'
+            'type = "Dense"\n[train]\nloss = "ctc"\nbatch_size = 40\nmax_steps = 8\nepochs = 10\n')
 
     def test_a_sequence_of_ten_thousand_steps_fits_48_megabytes(self):
         job = ('task = "regress"\n[data]\ntrain = "generate:adding?steps=10000&samples=32"\n[[model.layers]]\ntype = "LSTM"\nunits = 128\n'
