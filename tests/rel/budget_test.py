@@ -47,9 +47,9 @@ def random_job(rng, spill=None):
         if rng.random() < 0.2:
             lines += ["trainable = false"]
             learned_table = False
-    backwards = rng.random() < 0.2
+    backwards = kind != "spell" and rng.random() < 0.2
     stateful = kind == "copy" and not backwards and rng.random() < 0.4  # all of one length
-    if rng.random() < 0.2:
+    if not backwards and rng.random() < 0.2:
         lines += ["[[model.layers]]", 'type = "Conv1D"', f"filters = {rng.choice([3, 16, 40])}", f"kernel_size = {rng.choice([1, 3, 5])}",
                   f"dilation_rate = {rng.choice([1, 2, 16])}"]
     for number in range(rng.choice([1, 1, 2, 3])):
