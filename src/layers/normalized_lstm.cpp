@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "kernels/pointwise.h"
 #include "layers/activation_names.h"
 #include "layers/rows.h"
@@ -31,10 +29,6 @@ enum Key {
   GradCell
 };
 constexpr int64_t kFloat = sizeof(float);
-
-void ZeroRows(const OwnerMemory& memory, int key, int64_t rows) {
-  std::memset(memory.Bytes(key), 0, static_cast<size_t>(rows * memory.bytes(key)));
-}
 
 }  // namespace
 
@@ -174,7 +168,6 @@ void NormalizedLstm::StartForward(const OwnerMemory& memory, int64_t rows) const
 }
 
 void NormalizedLstm::StartBackward(const OwnerMemory& memory, int64_t rows) const {
-  if (!has_backward()) return;
   for (const int key : {GradH, GradC}) ZeroRows(memory, key, rows);
 }
 

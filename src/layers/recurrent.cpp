@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "layers/activation_names.h"
 #include "layers/dropout_mask.h"
@@ -273,15 +272,11 @@ void Recurrent::Prepare(const OwnerMemory& memory, ThreadPool& pool) const {
 }
 
 void Recurrent::StartForward(const OwnerMemory& memory, int64_t rows) const {
-  for (const int key : {StateH, StateC}) {
-    if (memory.Has(key)) std::memset(memory.Bytes(key), 0, static_cast<size_t>(rows * memory.bytes(key)));
-  }
+  for (const int key : {StateH, StateC}) ZeroRows(memory, key, rows);
 }
 
 void Recurrent::StartBackward(const OwnerMemory& memory, int64_t rows) const {
-  for (const int key : {GradH, GradC}) {
-    if (memory.Has(key)) std::memset(memory.Bytes(key), 0, static_cast<size_t>(rows * memory.bytes(key)));
-  }
+  for (const int key : {GradH, GradC}) ZeroRows(memory, key, rows);
 }
 
 StateParts Recurrent::state() const {

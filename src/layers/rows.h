@@ -23,6 +23,11 @@ inline void CopyRows(float* to, const float* from, int64_t rows, int64_t stride)
   std::memcpy(to, from, static_cast<size_t>(rows * stride) * sizeof(float));
 }
 
+// The first rows of a buffer that has some for each row; nothing where it is not there.
+inline void ZeroRows(const OwnerMemory& memory, int key, int64_t rows) {
+  if (memory.Has(key)) std::memset(memory.Bytes(key), 0, static_cast<size_t>(rows * memory.bytes(key)));
+}
+
 // State from and to rows `stride` apart, h and then c.
 inline void LoadState(const StateParts& parts, const OwnerMemory& memory, const float* from, int64_t stride, int64_t rows) {
   for (const StatePart& part : {parts.h, parts.c}) {

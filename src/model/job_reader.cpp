@@ -186,21 +186,29 @@ Result<LayerOptions> ReadLayer(const JobValue& value, const KeyPlace& at) {
   return layer;
 }
 
-Status ReadLayers(Job& job, const JobValue& value, const KeyPlace& at) {
+// All entries of a list, each by `read`; the list is what it was where one of them is refused.
+template <typename Entry>
+Status ReadList(std::vector<Entry>& entries, std::string_view list, const JobValue& value, const KeyPlace& at,
+                Result<Entry> (*read)(const JobValue&, const KeyPlace&)) {
+  const std::string_view noun = list.substr(list.rfind('.') + 1);  // without a dot: all of it
   if (value.kind != Kind::List)
-    return Status::Usage(fmt::format("{}{}: wanted a list of layers, got {}", at.Prefix(), at.key, Describe(value)),
-                         "write each layer as an entry of [[model.layers]]");
-  std::vector<LayerOptions> layers;
+    return Status::Usage(fmt::format("{}{}: wanted a list of {}, got {}", at.Prefix(), at.key, noun, Describe(value)),
+                         fmt::format("write each {} as an entry of [[{}]]", noun.substr(0, noun.size() - 1), list));
+  std::vector<Entry> found;
   for (size_t i = 0; i < value.list.size(); ++i) {
     KeyPlace place = at;
     place.line = value.list[i].line;
-    place.key = fmt::format("{}[{}]", kLayers, i);
-    Result<LayerOptions> layer = ReadLayer(value.list[i], place);
-    if (!layer.ok()) return layer.status();
-    layers.push_back(std::move(layer).value());
+    place.key = fmt::format("{}[{}]", list, i);
+    Result<Entry> entry = read(value.list[i], place);
+    if (!entry.ok()) return entry.status();
+    found.push_back(std::move(entry).value());
   }
-  job.layers = std::move(layers);
+  entries = std::move(found);
   return Status::Ok();
+}
+
+Status ReadLayers(Job& job, const JobValue& value, const KeyPlace& at) {
+  return ReadList(job.layers, kLayers, value, at, ReadLayer);
 }
 
 Status SetOutputField(OutputOptions& output, const JobEntry& entry, const KeyPlace& at, GivenOnce& given) {
@@ -237,20 +245,7 @@ Result<OutputOptions> ReadOutput(const JobValue& value, const KeyPlace& at) {
 }
 
 Status ReadOutputs(Job& job, const JobValue& value, const KeyPlace& at) {
-  if (value.kind != Kind::List)
-    return Status::Usage(fmt::format("{}{}: wanted a list of outputs, got {}", at.Prefix(), at.key, Describe(value)),
-                         "write each output as an entry of [[outputs]]");
-  std::vector<OutputOptions> outputs;
-  for (size_t i = 0; i < value.list.size(); ++i) {
-    KeyPlace place = at;
-    place.line = value.list[i].line;
-    place.key = fmt::format("{}[{}]", kOutputs, i);
-    Result<OutputOptions> output = ReadOutput(value.list[i], place);
-    if (!output.ok()) return output.status();
-    outputs.push_back(std::move(output).value());
-  }
-  job.outputs = std::move(outputs);
-  return Status::Ok();
+  return ReadList(job.outputs, kOutputs, value, at, ReadOutput);
 }
 
 Status ReadTable(Job& job, const JobValue& table, const KeyPlace& around, GivenOnce& given) {

@@ -201,11 +201,11 @@ Job WordsJob(bool tied) {
   return job;
 }
 
-TEST(Train, ATiedTableGivesTheSameWeightsUnderAnyPlan) {
-  Job job = WordsJob(/*tied=*/true);
+// The weights of the job after five updates, which are the same under all of the cuts, with 1, 2, 4, 1, ... threads.
+std::vector<float> SameUnder(std::initializer_list<Recompute> cuts, Job& job) {
   std::vector<float> full;
   int64_t threads = 1;
-  for (const Recompute& cut : {Recompute{10, 0}, {5, 1}, {2, 4, true}, {1, 3}, {1, 0}}) {
+  for (const Recompute& cut : cuts) {
     job.train.threads = threads;
     const CutRun run(job, {.recompute = cut});
     run.Updates(5);
@@ -213,6 +213,12 @@ TEST(Train, ATiedTableGivesTheSameWeightsUnderAnyPlan) {
     EXPECT_TRUE(SameBits(run.Weights(), full)) << cut.segment_blocks << " blocks a segment, " << threads << " threads";
     threads = threads == 4 ? 1 : 2 * threads;
   }
+  return full;
+}
+
+TEST(Train, ATiedTableGivesTheSameWeightsUnderAnyPlan) {
+  Job job = WordsJob(/*tied=*/true);
+  const std::vector<float> full = SameUnder({{10, 0}, {5, 1}, {2, 4, true}, {1, 3}, {1, 0}}, job);
   const CutRun changed(job, {});  // the Dense finds the table where the new plan has put it
   changed.Updates(2);
   ASSERT_TRUE(
@@ -269,16 +275,7 @@ TEST(Train, SeveralOutputsGiveTheSameWeightsUnderAnyPlan) {
   const Folder folder;
   Job job = SeveralJob(PutSeveralTargets(folder / "data.npz", 100, 150));
   job.memory.spill = std::filesystem::current_path();
-  std::vector<float> full;
-  int64_t threads = 1;
-  for (const Recompute& cut : {Recompute{10, 0}, {4, 1}, {2, 4, true}, {1, 3}, {1, 0}}) {
-    job.train.threads = threads;
-    const CutRun run(job, {.recompute = cut});
-    run.Updates(5);
-    if (full.empty()) full = run.Weights();
-    EXPECT_TRUE(SameBits(run.Weights(), full)) << cut.segment_blocks << " blocks a segment, " << threads << " threads";
-    threads = threads == 4 ? 1 : 2 * threads;
-  }
+  const std::vector<float> full = SameUnder({{10, 0}, {4, 1}, {2, 4, true}, {1, 3}, {1, 0}}, job);
   job.outputs[1].loss_weight = 0.6;  // the control
   const CutRun other(job, {});
   other.Updates(5);
