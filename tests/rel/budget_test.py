@@ -74,7 +74,8 @@ def random_job(rng, spill=None):
         if stateful:
             lines += ["stateful = true"]
         for key in ("dropout", "recurrent_dropout"):
-            if not normalised and rng.random() < 0.2:
+            # What a mask of h leaves is enlarged, and so is its gradient at every step back: over 400 no float may hold it.
+            if not normalised and rng.random() < 0.2 and (key == "dropout" or steps < 400):
                 lines += [f"{key} = 0.25"]
         if rng.random() < 0.1:
             lines += ["use_bias = false"]
@@ -188,26 +189,14 @@ class Budget(unittest.TestCase):
         self.holder.cleanup()
 
     def call(self, verb, job, budget, code=0):
-        done = self.run_job(verb, job, budget)
-        self.assertEqual(done.returncode, code, f"--memory {budget}\n{job}\n{done.stdout}{done.stderr}")
-        return json.loads(done.stdout)
-
-    def train(self, job, budget):
-        """The result, or None where the gradient grows beyond all numbers, which some of these deep and long models have."""
-        done = self.run_job("train", job, budget)
-        if done.returncode == 5:
-            self.assertIn("not finite", json.loads(done.stdout)["error"]["message"])
-            return None
-        self.assertEqual(done.returncode, 0, f"--memory {budget}\n{job}\n{done.stdout}{done.stderr}")
-        return json.loads(done.stdout)
-
-    def run_job(self, verb, job, budget):
         self.runs += 1
         path = os.path.join(self.holder.name, "job.toml")
         with open(path, "w") as file:
             file.write(job)
         out = ["--out", os.path.join(self.holder.name, f"run{self.runs}"), "--quiet"] if verb == "train" else []
-        return subprocess.run([PLIMSOLL, verb, path, "--json", "--memory", str(budget), *out], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([PLIMSOLL, verb, path, "--json", "--memory", str(budget), *out], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, code, f"--memory {budget}\n{job}\n{done.stdout}{done.stderr}")
+        return json.loads(done.stdout)
 
     def weights(self):
         """What tells the weights of the last run."""
@@ -216,7 +205,7 @@ class Budget(unittest.TestCase):
 
     def test_random_jobs_stay_inside_their_budgets(self):
         rng = random.Random(11)
-        unused, diverged = [], 0
+        unused = []
         for number in range(JOBS):
             several = number % 5 == 4
             job = random_outputs_job(rng, os.path.join(self.holder.name, f"data{number}.npz")) if several else random_job(rng, spill=self.disk)
@@ -225,27 +214,21 @@ class Budget(unittest.TestCase):
             groups = plan["own_groups_bytes"]
             self.assertLessEqual(smallest, largest)
             weights = []
-            other = 1 if "threads = 2" in job else 2  # more threads have more stacks
-            on_others = re.sub(r"threads = \d", f"threads = {other}", job)
             for budget in (smallest, groups, rng.randint(groups, max(groups, 4 * smallest))):
-                result = self.train(job, budget)
-                weights.append(self.weights() if result else None)
-                if not result:
-                    continue
+                result = self.call("train", job, budget)
+                weights.append(self.weights())
                 self.assertLessEqual(result["peak_bytes"], budget, job)
                 self.assertLessEqual(result["peak_bytes"], result["planned_bytes"], job)
                 unused.append(1 - result["peak_bytes"] / result["planned_bytes"])
                 self.assertEqual("outputs" in result["last"], several)
             self.assertEqual(weights[1], weights[2], f"other bits at another budget\n{job}")
-            result = self.train(on_others, groups + 256 * 1024)
-            self.assertEqual(weights[1], self.weights() if result else None, f"other bits with {other} threads\n{job}")
-            diverged += weights[1] is None
+            other = 1 if "threads = 2" in job else 2  # more threads have more stacks
+            self.call("train", re.sub(r"threads = \d", f"threads = {other}", job), groups + 256 * 1024)
+            self.assertEqual(weights[1], self.weights(), f"other bits with {other} threads\n{job}")
             refused = self.call("train", job, smallest - STEP, code=4)["error"]["min_bytes"]
             self.assertLessEqual(abs(refused - smallest), WAVERS, job)
         unused.sort()
-        print(f"{len(unused)} runs; planned but not used: median {statistics.median(unused):.1%}, most {unused[-1]:.1%}; "
-              f"{diverged} of {JOBS} jobs diverged, under every budget and number of threads alike")
-        self.assertLessEqual(diverged, JOBS / 100)
+        print(f"{len(unused)} runs; planned but not used: median {statistics.median(unused):.1%}, most {unused[-1]:.1%}")
         self.assertLessEqual(statistics.median(unused), 0.03)
         self.assertLessEqual(unused[-1], 0.08)
 
