@@ -116,7 +116,7 @@ struct MachineReport {
   int64_t available_bytes = 0;
   int64_t limit_bytes = 0;  // of the container; 0: none
   std::string limit_source;
-  std::string product_backend;   // "libxsmm (AVX2)" or "Highway (AVX2)"
+  std::string product_backend;   // "libxsmm (AVX-512)" or "Highway (AVX2)"
   std::string pointwise_target;  // Highway's choice
   std::vector<std::pair<std::string, std::string>> libraries;
   int64_t peak_bytes = 0;

@@ -59,9 +59,17 @@ void ReadGroupLimits(MemoryFacts& facts, const std::string& root, std::string gr
 
 }  // namespace
 
+InstructionSet BestInstructions() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") == 0 || __builtin_cpu_supports("fma") == 0) return InstructionSet::Basic;
+  const bool wide = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+                    __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512bw") != 0;
+  return wide ? InstructionSet::Avx512 : InstructionSet::Avx2;
+}
+
 CpuFacts ReadCpuFacts() {
   CpuFacts facts;
-  __builtin_cpu_init();
+  facts.best = BestInstructions();
   const std::pair<const char*, bool> features[] = {
       {"sse4.2", __builtin_cpu_supports("sse4.2") != 0},
       {"avx2", __builtin_cpu_supports("avx2") != 0},
@@ -71,7 +79,6 @@ CpuFacts ReadCpuFacts() {
   for (const auto& [name, present] : features) {
     if (present) facts.features.emplace_back(name);
   }
-  facts.avx2_fma = features[1].second && features[2].second;
   cpu_set_t set;
   facts.cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
   std::ifstream info("/proc/cpuinfo");

@@ -9,13 +9,19 @@
 
 namespace plimsoll {
 
+// What products and cells are laid out for. Avx512 is that of servers: F, VL, DQ and BW; Basic is whatever else there is.
+enum class InstructionSet { Basic, Avx2, Avx512 };
+
 struct CpuFacts {
   std::string model;
   std::vector<std::string> features;  // of those that matter here
   int64_t cores = 1;                  // that this process may use
-  bool avx2_fma = false;
+  InstructionSet best = InstructionSet::Basic;
 };
 CpuFacts ReadCpuFacts();
+InstructionSet BestInstructions();  // CpuFacts::best without the rest
+// Floats of a vector: 8, also where two of four do its work; 16.
+constexpr int32_t VectorLanes(InstructionSet set) { return set == InstructionSet::Avx512 ? 16 : 8; }
 
 struct MemoryFacts {
   int64_t total_bytes = 0;

@@ -39,6 +39,9 @@ class Batch {
   Batch(Samples* samples, const BatchBuffers& buffers, int64_t group_rows, bool reversed)
       : samples_(samples), buffers_(buffers), group_rows_(group_rows), reversed_(reversed) {}
 
+  // After the buffers have moved, with all that they hold: the next batch goes on behind the last.
+  void Rebind(const BatchBuffers& buffers) { buffers_ = buffers; }
+
   // Takes the sequences of one update. numbers: their sample numbers; sorted in place of the buffer. step: which batch of its
   // epoch it is, from 1; the first one's State begins anew.
   void Start(const int64_t* numbers, int64_t count, int64_t step = 1);

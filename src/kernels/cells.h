@@ -19,37 +19,44 @@ struct CellActivations {
   bool usual() const { return outer == Activation::Tanh && gate == Activation::Sigmoid; }
 };
 
+// A panel: where the columns of each gate begin, one behind the other, and how many of its units rows of h have room for.
+struct CellPanel {
+  CellActivations by;
+  int64_t lanes = 8;            // units, and columns of one gate
+  int64_t units = 8;            // to compute, a multiple of eight
+  const float* bias = nullptr;  // forward: added to the sums of the columns that x feeds
+};
+
 // c: in c', out c. h: o act(c).
-void lstm_cell_forward(CellActivations by, float* gates, float* c, float* h, int64_t n, int64_t stride);
-void lstm_cell_replay(CellActivations by, float* c, float* h, const float* gates, int64_t n, int64_t stride);
+void lstm_cell_forward(const CellPanel& panel, float* gates, float* c, float* h, int64_t n, int64_t stride);
+void lstm_cell_replay(const CellPanel& panel, float* c, float* h, const float* gates, int64_t n, int64_t stride);
 // c from c' and activated gates.
-void lstm_cell_rescan(float* c, const float* c_before, const float* gates, int64_t n, int64_t stride);
+void lstm_cell_rescan(const CellPanel& panel, float* c, const float* c_before, const float* gates, int64_t n, int64_t stride);
 // d_c: in from t+1, out for t-1.
-void lstm_cell_backward(CellActivations by, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
+void lstm_cell_backward(const CellPanel& panel, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
                         const float* c_before, int64_t n, int64_t stride);
 // The same where h is a projection of o act(c): d_shown is the gradient of o act(c), all of it. c: in c, out o act(c).
-void lstm_projected_backward(CellActivations by, float* gates, float* d_c, const float* d_shown, float* c,
+void lstm_projected_backward(const CellPanel& panel, float* gates, float* d_c, const float* d_shown, float* c,
                              const float* c_before, int64_t n, int64_t stride);
 
-void gru_cell_forward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride);
-// Of both kinds of GRU; columns: of the panel.
-void gru_cell_replay(float* h, const float* h_before, const float* gates, int64_t columns, int64_t n, int64_t stride);
-void gru_cell_backward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+void gru_cell_forward(const CellPanel& panel, float* gates, float* h, const float* h_before, int64_t n, int64_t stride);
+// Of both kinds of GRU, which have 4 and 3 gates of a unit.
+void gru_cell_replay(const CellPanel& panel, float* h, const float* h_before, const float* gates, int64_t gates_of_unit,
+                     int64_t n, int64_t stride);
+void gru_cell_backward(const CellPanel& panel, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
                        int64_t stride);
 
 // GRU with the reset before the product. First z, r and r h'; then, with its product in the sums, n and h.
-void gru_before_reset(CellActivations by, float* gates, float* reset, const float* h_before, int64_t n, int64_t stride);
-void gru_before_forward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride);
+void gru_before_reset(const CellPanel& panel, float* gates, float* reset, const float* h_before, int64_t n, int64_t stride);
+void gru_before_forward(const CellPanel& panel, float* gates, float* h, const float* h_before, int64_t n, int64_t stride);
 // First delta of n and z; then, from the gradient of r h', delta of r. reset: r h' again, for the weight gradients.
-void gru_before_backward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+void gru_before_backward(const CellPanel& panel, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
                          int64_t stride);
-void gru_before_backward_reset(CellActivations by, float* gates, float* d_h, float* reset, const float* d_reset,
+void gru_before_backward_reset(const CellPanel& panel, float* gates, float* d_h, float* reset, const float* d_reset,
                                const float* h_before, int64_t n, int64_t stride);
 
-// units: of the panel, a multiple of eight.
-void rnn_cell_forward(CellActivations by, float* gates, float* h, int64_t n, int64_t units, int64_t stride);
-void rnn_cell_replay(float* h, const float* gates, int64_t n, int64_t units, int64_t stride);
-void rnn_cell_backward(CellActivations by, float* gates, const float* d_h, const float* d_out, int64_t n, int64_t units,
-                       int64_t stride);
+void rnn_cell_forward(const CellPanel& panel, float* gates, float* h, int64_t n, int64_t stride);
+void rnn_cell_replay(const CellPanel& panel, float* h, const float* gates, int64_t n, int64_t stride);
+void rnn_cell_backward(const CellPanel& panel, float* gates, const float* d_h, const float* d_out, int64_t n, int64_t stride);
 
 }  // namespace plimsoll

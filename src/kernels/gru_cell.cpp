@@ -5,6 +5,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/activation-inl.h"
+#include "kernels/cell_units-inl.h"
 #include "kernels/cells.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -12,158 +13,175 @@ namespace plimsoll {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::CappedTag<float, 8>;
-using Vector = hn::Vec<Tag>;
-constexpr int64_t kUnits = 8, kColumns = 32, kColumnsBefore = 24;
-constexpr int64_t kN = 0, kZ = kUnits, kR = 2 * kUnits, kQ = 3 * kUnits;  // where each gate's columns begin
+constexpr int64_t kGates = 4, kGatesBefore = 3;  // columns for each unit of a panel: n z r q; n z r with the reset before
 
-// function(gates, place of the units in h and its like) for every vector of the panel.
-template <class Gates, class Function>
-HWY_INLINE void ForUnits(Gates* gates, int64_t columns, int64_t n, int64_t stride, const Function& function) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
-  for (int64_t row = 0; row < n; ++row) {
-    for (int64_t u = 0; u < kUnits; u += lanes) function(gates + row * columns + u, row * stride + u);
-  }
+// A row's gates from one unit on.
+template <class Float>
+struct OwnGates {
+  Float *n, *z, *r, *q;
+};
+template <class Float>
+HWY_INLINE OwnGates<Float> GatesOf(const CellPanel& panel, Float* gates, int64_t columns, int64_t row, int64_t u) {
+  Float* n = gates + row * columns * panel.lanes + u;
+  return {n, n + panel.lanes, n + 2 * panel.lanes, n + 3 * panel.lanes};
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Sum(D d, const float* products, const float* bias) {
+  return hn::Add(hn::LoadU(d, products), hn::LoadU(d, bias));
 }
 
 // h = n + z (h' - n)
-HWY_INLINE Vector Mix(Vector n, Vector z, Vector h_before) { return hn::MulAdd(z, hn::Sub(h_before, n), n); }
+template <class V>
+HWY_INLINE V Mix(V n, V z, V h_before) {
+  return hn::MulAdd(z, hn::Sub(h_before, n), n);
+}
 
 // delta of n and z, and the part of the gradient of h' that needs no product.
+template <class V>
 struct MixGradient {
-  Vector delta_n, delta_z, d_h;
+  V delta_n, delta_z, d_h;
 };
-template <class Outer, class Gate>
-HWY_INLINE MixGradient MixBackward(Outer outer, Gate gate, Vector n, Vector z, Vector dh, Vector h_before) {
-  const Tag d;
+template <class Outer, class Gate, class D, class V = hn::Vec<D>>
+HWY_INLINE MixGradient<V> MixBackward(Outer outer, Gate gate, D d, V n, V z, V dh, V h_before) {
   return {.delta_n = hn::Mul(hn::Mul(dh, hn::Sub(hn::Set(d, 1.0f), z)), outer.Slope(d, n)),
           .delta_z = hn::Mul(hn::Mul(dh, hn::Sub(h_before, n)), gate.Slope(d, z)),
           .d_h = hn::Mul(dh, z)};
 }
 
 template <class Outer, class Gate>
-void GruForwardBy(Outer outer, Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT h, const float* h_before, int64_t n,
-                  int64_t stride) {
-  const Tag d;
-  ForUnits(gates, kColumns, n, stride, [&](float* own, int64_t at) {
-    const Vector z = gate(d, hn::LoadU(d, own + kZ));
-    const Vector r = gate(d, hn::LoadU(d, own + kR));
-    const Vector candidate = outer(d, hn::MulAdd(r, hn::LoadU(d, own + kQ), hn::LoadU(d, own + kN)));
-    hn::StoreU(candidate, d, own + kN);
-    hn::StoreU(z, d, own + kZ);
-    hn::StoreU(r, d, own + kR);
+void GruForwardBy(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT h,
+                  const float* h_before, int64_t n, int64_t stride) {
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    const auto own = GatesOf(panel, gates, kGates, row, u);
+    const int64_t at = row * stride + u;
+    const auto bias = GatesOf(panel, panel.bias, kGates, 0, u);
+    const auto z = gate(d, Sum(d, own.z, bias.z));
+    const auto r = gate(d, Sum(d, own.r, bias.r));
+    const auto candidate = outer(d, hn::MulAdd(r, hn::LoadU(d, own.q), Sum(d, own.n, bias.n)));
+    hn::StoreU(candidate, d, own.n);
+    hn::StoreU(z, d, own.z);
+    hn::StoreU(r, d, own.r);
     hn::StoreU(Mix(candidate, z, hn::LoadU(d, h_before + at)), d, h + at);
   });
 }
 
-void GruReplay(float* HWY_RESTRICT h, const float* h_before, const float* HWY_RESTRICT gates, int64_t columns, int64_t n,
-               int64_t stride) {
-  const Tag d;
-  ForUnits(gates, columns, n, stride, [&](const float* own, int64_t at) {
-    const Vector mixed = Mix(hn::LoadU(d, own + kN), hn::LoadU(d, own + kZ), hn::LoadU(d, h_before + at));
+void GruReplay(const CellPanel& panel, float* HWY_RESTRICT h, const float* h_before, const float* HWY_RESTRICT gates,
+               int64_t gates_of_unit, int64_t n, int64_t stride) {
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    const auto own = GatesOf(panel, gates, gates_of_unit, row, u);
+    const int64_t at = row * stride + u;
+    const auto mixed = Mix(hn::LoadU(d, own.n), hn::LoadU(d, own.z), hn::LoadU(d, h_before + at));
     hn::StoreU(mixed, d, h + at);
   });
 }
 
 template <class Outer, class Gate>
-void GruBackwardBy(Outer outer, Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h, const float* d_out,
-                   const float* h_before, int64_t n, int64_t stride) {
-  const Tag d;
-  ForUnits(gates, kColumns, n, stride, [&](float* own, int64_t at) {
-    const Vector r = hn::LoadU(d, own + kR);
-    const Vector dh = hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
-    const MixGradient mix =
-        MixBackward(outer, gate, hn::LoadU(d, own + kN), hn::LoadU(d, own + kZ), dh, hn::LoadU(d, h_before + at));
-    hn::StoreU(mix.delta_n, d, own + kN);
-    hn::StoreU(mix.delta_z, d, own + kZ);
-    hn::StoreU(hn::Mul(hn::Mul(mix.delta_n, hn::LoadU(d, own + kQ)), gate.Slope(d, r)), d, own + kR);
-    hn::StoreU(hn::Mul(mix.delta_n, r), d, own + kQ);
+void GruBackwardBy(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h,
+                   const float* d_out, const float* h_before, int64_t n, int64_t stride) {
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    const auto own = GatesOf(panel, gates, kGates, row, u);
+    const int64_t at = row * stride + u;
+    const auto r = hn::LoadU(d, own.r);
+    const auto dh = hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
+    const auto mix = MixBackward(outer, gate, d, hn::LoadU(d, own.n), hn::LoadU(d, own.z), dh, hn::LoadU(d, h_before + at));
+    hn::StoreU(mix.delta_n, d, own.n);
+    hn::StoreU(mix.delta_z, d, own.z);
+    hn::StoreU(hn::Mul(hn::Mul(mix.delta_n, hn::LoadU(d, own.q)), gate.Slope(d, r)), d, own.r);
+    hn::StoreU(hn::Mul(mix.delta_n, r), d, own.q);
     hn::StoreU(mix.d_h, d, d_h + at);
   });
 }
 
 template <class Gate>
-void GruReset(Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT reset, const float* h_before, int64_t n,
-              int64_t stride) {
-  const Tag d;
-  ForUnits(gates, kColumnsBefore, n, stride, [&](float* own, int64_t at) {
-    const Vector r = gate(d, hn::LoadU(d, own + kR));
-    hn::StoreU(gate(d, hn::LoadU(d, own + kZ)), d, own + kZ);
-    hn::StoreU(r, d, own + kR);
+void GruReset(Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT reset, const float* h_before,
+              int64_t n, int64_t stride) {
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    const auto own = GatesOf(panel, gates, kGatesBefore, row, u);
+    const int64_t at = row * stride + u;
+    const auto bias = GatesOf(panel, panel.bias, kGatesBefore, 0, u);
+    const auto r = gate(d, Sum(d, own.r, bias.r));
+    hn::StoreU(gate(d, Sum(d, own.z, bias.z)), d, own.z);
+    hn::StoreU(r, d, own.r);
     hn::StoreU(hn::Mul(r, hn::LoadU(d, h_before + at)), d, reset + at);
   });
 }
 
 template <class Outer>
-void GruForwardBehindReset(Outer outer, float* HWY_RESTRICT gates, float* HWY_RESTRICT h, const float* h_before, int64_t n,
-                           int64_t stride) {
-  const Tag d;
-  ForUnits(gates, kColumnsBefore, n, stride, [&](float* own, int64_t at) {
-    const Vector candidate = outer(d, hn::LoadU(d, own + kN));
-    hn::StoreU(candidate, d, own + kN);
-    hn::StoreU(Mix(candidate, hn::LoadU(d, own + kZ), hn::LoadU(d, h_before + at)), d, h + at);
+void GruForwardBehindReset(Outer outer, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT h,
+                           const float* h_before, int64_t n, int64_t stride) {
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    const auto own = GatesOf(panel, gates, kGatesBefore, row, u);
+    const int64_t at = row * stride + u;
+    const auto candidate = outer(d, Sum(d, own.n, panel.bias + u));
+    hn::StoreU(candidate, d, own.n);
+    hn::StoreU(Mix(candidate, hn::LoadU(d, own.z), hn::LoadU(d, h_before + at)), d, h + at);
   });
 }
 
 template <class Outer, class Gate>
-void GruBackwardToReset(Outer outer, Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h, const float* d_out,
-                        const float* h_before, int64_t n, int64_t stride) {
-  const Tag d;
-  ForUnits(gates, kColumnsBefore, n, stride, [&](float* own, int64_t at) {
-    const Vector dh = hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
-    const MixGradient mix =
-        MixBackward(outer, gate, hn::LoadU(d, own + kN), hn::LoadU(d, own + kZ), dh, hn::LoadU(d, h_before + at));
-    hn::StoreU(mix.delta_n, d, own + kN);
-    hn::StoreU(mix.delta_z, d, own + kZ);
+void GruBackwardToReset(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h,
+                        const float* d_out, const float* h_before, int64_t n, int64_t stride) {
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    const auto own = GatesOf(panel, gates, kGatesBefore, row, u);
+    const int64_t at = row * stride + u;
+    const auto dh = hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
+    const auto mix = MixBackward(outer, gate, d, hn::LoadU(d, own.n), hn::LoadU(d, own.z), dh, hn::LoadU(d, h_before + at));
+    hn::StoreU(mix.delta_n, d, own.n);
+    hn::StoreU(mix.delta_z, d, own.z);
     hn::StoreU(mix.d_h, d, d_h + at);
   });
 }
 
 template <class Gate>
-void GruBackwardThroughReset(Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h, float* HWY_RESTRICT reset,
-                             const float* d_reset, const float* h_before, int64_t n, int64_t stride) {
-  const Tag d;
-  ForUnits(gates, kColumnsBefore, n, stride, [&](float* own, int64_t at) {
-    const Vector r = hn::LoadU(d, own + kR);
-    const Vector h = hn::LoadU(d, h_before + at);
-    const Vector gradient = hn::LoadU(d, d_reset + at);
+void GruBackwardThroughReset(Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_h,
+                             float* HWY_RESTRICT reset, const float* d_reset, const float* h_before, int64_t n,
+                             int64_t stride) {
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    const auto own = GatesOf(panel, gates, kGatesBefore, row, u);
+    const int64_t at = row * stride + u;
+    const auto r = hn::LoadU(d, own.r);
+    const auto h = hn::LoadU(d, h_before + at);
+    const auto gradient = hn::LoadU(d, d_reset + at);
     hn::StoreU(hn::Mul(r, h), d, reset + at);
-    hn::StoreU(hn::Mul(hn::Mul(gradient, h), gate.Slope(d, r)), d, own + kR);
+    hn::StoreU(hn::Mul(hn::Mul(gradient, h), gate.Slope(d, r)), d, own.r);
     hn::StoreU(hn::MulAdd(gradient, r, hn::LoadU(d, d_h + at)), d, d_h + at);
   });
 }
 
-void GruForward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
-  if (by.usual()) return GruForwardBy(TanhFunction(), SigmoidFunction(), gates, h, h_before, n, stride);
-  GruForwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, gates, h, h_before, n, stride);
+void GruForward(const CellPanel& panel, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
+  if (panel.by.usual()) return GruForwardBy(TanhFunction(), SigmoidFunction(), panel, gates, h, h_before, n, stride);
+  GruForwardBy(AnyFunction{panel.by.outer}, AnyFunction{panel.by.gate}, panel, gates, h, h_before, n, stride);
 }
 
-void GruBackward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+void GruBackward(const CellPanel& panel, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
                  int64_t stride) {
-  if (by.usual()) return GruBackwardBy(TanhFunction(), SigmoidFunction(), gates, d_h, d_out, h_before, n, stride);
-  GruBackwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, gates, d_h, d_out, h_before, n, stride);
+  if (panel.by.usual()) return GruBackwardBy(TanhFunction(), SigmoidFunction(), panel, gates, d_h, d_out, h_before, n, stride);
+  GruBackwardBy(AnyFunction{panel.by.outer}, AnyFunction{panel.by.gate}, panel, gates, d_h, d_out, h_before, n, stride);
 }
 
-void BeforeReset(CellActivations by, float* gates, float* reset, const float* h_before, int64_t n, int64_t stride) {
-  if (by.usual()) return GruReset(SigmoidFunction(), gates, reset, h_before, n, stride);
-  GruReset(AnyFunction{by.gate}, gates, reset, h_before, n, stride);
+void BeforeReset(const CellPanel& panel, float* gates, float* reset, const float* h_before, int64_t n, int64_t stride) {
+  if (panel.by.usual()) return GruReset(SigmoidFunction(), panel, gates, reset, h_before, n, stride);
+  GruReset(AnyFunction{panel.by.gate}, panel, gates, reset, h_before, n, stride);
 }
 
-void BeforeForward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
-  if (by.usual()) return GruForwardBehindReset(TanhFunction(), gates, h, h_before, n, stride);
-  GruForwardBehindReset(AnyFunction{by.outer}, gates, h, h_before, n, stride);
+void BeforeForward(const CellPanel& panel, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
+  if (panel.by.usual()) return GruForwardBehindReset(TanhFunction(), panel, gates, h, h_before, n, stride);
+  GruForwardBehindReset(AnyFunction{panel.by.outer}, panel, gates, h, h_before, n, stride);
 }
 
-void BeforeBackward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+void BeforeBackward(const CellPanel& panel, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
                     int64_t stride) {
-  if (by.usual()) return GruBackwardToReset(TanhFunction(), SigmoidFunction(), gates, d_h, d_out, h_before, n, stride);
-  GruBackwardToReset(AnyFunction{by.outer}, AnyFunction{by.gate}, gates, d_h, d_out, h_before, n, stride);
+  if (panel.by.usual())
+    return GruBackwardToReset(TanhFunction(), SigmoidFunction(), panel, gates, d_h, d_out, h_before, n, stride);
+  GruBackwardToReset(AnyFunction{panel.by.outer}, AnyFunction{panel.by.gate}, panel, gates, d_h, d_out, h_before, n, stride);
 }
 
-void BeforeBackwardReset(CellActivations by, float* gates, float* d_h, float* reset, const float* d_reset,
+void BeforeBackwardReset(const CellPanel& panel, float* gates, float* d_h, float* reset, const float* d_reset,
                          const float* h_before, int64_t n, int64_t stride) {
-  if (by.usual()) return GruBackwardThroughReset(SigmoidFunction(), gates, d_h, reset, d_reset, h_before, n, stride);
-  GruBackwardThroughReset(AnyFunction{by.gate}, gates, d_h, reset, d_reset, h_before, n, stride);
+  if (panel.by.usual())
+    return GruBackwardThroughReset(SigmoidFunction(), panel, gates, d_h, reset, d_reset, h_before, n, stride);
+  GruBackwardThroughReset(AnyFunction{panel.by.gate}, panel, gates, d_h, reset, d_reset, h_before, n, stride);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -180,29 +198,30 @@ HWY_EXPORT(BeforeForward);
 HWY_EXPORT(BeforeBackward);
 HWY_EXPORT(BeforeBackwardReset);
 
-void gru_cell_forward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(GruForward)(by, gates, h, h_before, n, stride);
+void gru_cell_forward(const CellPanel& panel, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(GruForward)(panel, gates, h, h_before, n, stride);
 }
-void gru_cell_replay(float* h, const float* h_before, const float* gates, int64_t columns, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(GruReplay)(h, h_before, gates, columns, n, stride);
+void gru_cell_replay(const CellPanel& panel, float* h, const float* h_before, const float* gates, int64_t gates_of_unit,
+                     int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(GruReplay)(panel, h, h_before, gates, gates_of_unit, n, stride);
 }
-void gru_cell_backward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+void gru_cell_backward(const CellPanel& panel, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
                        int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(GruBackward)(by, gates, d_h, d_out, h_before, n, stride);
+  HWY_DYNAMIC_DISPATCH(GruBackward)(panel, gates, d_h, d_out, h_before, n, stride);
 }
-void gru_before_reset(CellActivations by, float* gates, float* reset, const float* h_before, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(BeforeReset)(by, gates, reset, h_before, n, stride);
+void gru_before_reset(const CellPanel& panel, float* gates, float* reset, const float* h_before, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(BeforeReset)(panel, gates, reset, h_before, n, stride);
 }
-void gru_before_forward(CellActivations by, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(BeforeForward)(by, gates, h, h_before, n, stride);
+void gru_before_forward(const CellPanel& panel, float* gates, float* h, const float* h_before, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(BeforeForward)(panel, gates, h, h_before, n, stride);
 }
-void gru_before_backward(CellActivations by, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
+void gru_before_backward(const CellPanel& panel, float* gates, float* d_h, const float* d_out, const float* h_before, int64_t n,
                          int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(BeforeBackward)(by, gates, d_h, d_out, h_before, n, stride);
+  HWY_DYNAMIC_DISPATCH(BeforeBackward)(panel, gates, d_h, d_out, h_before, n, stride);
 }
-void gru_before_backward_reset(CellActivations by, float* gates, float* d_h, float* reset, const float* d_reset,
+void gru_before_backward_reset(const CellPanel& panel, float* gates, float* d_h, float* reset, const float* d_reset,
                                const float* h_before, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(BeforeBackwardReset)(by, gates, d_h, reset, d_reset, h_before, n, stride);
+  HWY_DYNAMIC_DISPATCH(BeforeBackwardReset)(panel, gates, d_h, reset, d_reset, h_before, n, stride);
 }
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/activation-inl.h"
+#include "kernels/cell_units-inl.h"
 #include "kernels/cells.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -12,126 +13,140 @@ namespace plimsoll {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::CappedTag<float, 8>;
-using Vector = hn::Vec<Tag>;
-constexpr int64_t kUnits = 8, kColumns = 32;
+// Columns of a panel: i, f, g, o, each of all its units.
+constexpr int64_t kGates = 4;
 
 template <class Outer, class Gate>
-void LstmForwardBy(Outer outer, Gate gate, float* HWY_RESTRICT gates, float* HWY_RESTRICT c, float* HWY_RESTRICT h, int64_t n,
-                   int64_t stride) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t row = 0; row < n; ++row, gates += kColumns, c += stride, h += stride) {
-    for (int64_t u = 0; u < kUnits; u += lanes) {
-      const Vector i = gate(d, hn::LoadU(d, gates + u));
-      const Vector f = gate(d, hn::LoadU(d, gates + kUnits + u));
-      const Vector g = outer(d, hn::LoadU(d, gates + 2 * kUnits + u));
-      const Vector o = gate(d, hn::LoadU(d, gates + 3 * kUnits + u));
-      const Vector cell = hn::MulAdd(f, hn::LoadU(d, c + u), hn::Mul(i, g));
-      hn::StoreU(i, d, gates + u);
-      hn::StoreU(f, d, gates + kUnits + u);
-      hn::StoreU(g, d, gates + 2 * kUnits + u);
-      hn::StoreU(o, d, gates + 3 * kUnits + u);
-      hn::StoreU(cell, d, c + u);
-      hn::StoreU(hn::Mul(o, outer(d, cell)), d, h + u);
-    }
-  }
+void LstmForwardBy(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT c,
+                   float* HWY_RESTRICT h, int64_t n, int64_t stride) {
+  const int64_t apart = panel.lanes;
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    float* own = gates + row * kGates * apart + u;
+    const int64_t at = row * stride + u;
+    const auto sum = [&](int64_t column)
+                         HWY_ATTR { return hn::Add(hn::LoadU(d, own + column), hn::LoadU(d, panel.bias + column + u)); };
+    const auto i = gate(d, sum(0));
+    const auto f = gate(d, sum(apart));
+    const auto g = outer(d, sum(2 * apart));
+    const auto o = gate(d, sum(3 * apart));
+    const auto cell = hn::MulAdd(f, hn::LoadU(d, c + at), hn::Mul(i, g));
+    hn::StoreU(i, d, own);
+    hn::StoreU(f, d, own + apart);
+    hn::StoreU(g, d, own + 2 * apart);
+    hn::StoreU(o, d, own + 3 * apart);
+    hn::StoreU(cell, d, c + at);
+    hn::StoreU(hn::Mul(o, outer(d, cell)), d, h + at);
+  });
+}
+
+// c from c' and the gates.
+template <class D>
+HWY_INLINE hn::Vec<D> CellOf(D d, const float* own, int64_t apart, const float* c_before) {
+  const auto product = hn::Mul(hn::LoadU(d, own), hn::LoadU(d, own + 2 * apart));
+  return hn::MulAdd(hn::LoadU(d, own + apart), hn::LoadU(d, c_before), product);
 }
 
 template <class Outer>
-void LstmReplayBy(Outer outer, float* HWY_RESTRICT c, float* HWY_RESTRICT h, const float* HWY_RESTRICT gates, int64_t n,
-                  int64_t stride) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t row = 0; row < n; ++row, gates += kColumns, c += stride, h += stride) {
-    for (int64_t u = 0; u < kUnits; u += lanes) {
-      const Vector product = hn::Mul(hn::LoadU(d, gates + u), hn::LoadU(d, gates + 2 * kUnits + u));
-      const Vector cell = hn::MulAdd(hn::LoadU(d, gates + kUnits + u), hn::LoadU(d, c + u), product);
-      hn::StoreU(cell, d, c + u);
-      hn::StoreU(hn::Mul(hn::LoadU(d, gates + 3 * kUnits + u), outer(d, cell)), d, h + u);
-    }
-  }
+void LstmReplayBy(Outer outer, const CellPanel& panel, float* HWY_RESTRICT c, float* HWY_RESTRICT h,
+                  const float* HWY_RESTRICT gates, int64_t n, int64_t stride) {
+  const int64_t apart = panel.lanes;
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    const float* own = gates + row * kGates * apart + u;
+    const int64_t at = row * stride + u;
+    const auto cell = CellOf(d, own, apart, c + at);
+    hn::StoreU(cell, d, c + at);
+    hn::StoreU(hn::Mul(hn::LoadU(d, own + 3 * apart), outer(d, cell)), d, h + at);
+  });
 }
 
-void LstmRescan(float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before, const float* HWY_RESTRICT gates, int64_t n,
-                int64_t stride) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t row = 0; row < n; ++row, gates += kColumns, c += stride, c_before += stride) {
-    for (int64_t u = 0; u < kUnits; u += lanes) {
-      const Vector product = hn::Mul(hn::LoadU(d, gates + u), hn::LoadU(d, gates + 2 * kUnits + u));
-      hn::StoreU(hn::MulAdd(hn::LoadU(d, gates + kUnits + u), hn::LoadU(d, c_before + u), product), d, c + u);
-    }
-  }
+void LstmRescan(const CellPanel& panel, float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before,
+                const float* HWY_RESTRICT gates, int64_t n, int64_t stride) {
+  const int64_t apart = panel.lanes;
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    const int64_t at = row * stride + u;
+    hn::StoreU(CellOf(d, gates + row * kGates * apart + u, apart, c_before + at), d, c + at);
+  });
 }
 
 // What a row of h hears: from above and from t+1.
 struct LstmGradientOfH {
   const float* HWY_RESTRICT d_h;
   const float* HWY_RESTRICT d_out;
-  Vector At(Tag d, int64_t at) const { return hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at)); }
-  void Leave(Tag, int64_t, Vector) const {}
+  template <class D>
+  HWY_INLINE hn::Vec<D> At(D d, int64_t at) const {
+    return hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
+  }
+  template <class D>
+  HWY_INLINE void Leave(D, int64_t, hn::Vec<D>) const {}
 };
 // The same behind a projection, which has added them; it wants o act(c) in the place of c.
 struct LstmGradientOfShown {
   const float* HWY_RESTRICT d_shown;
   float* c;
-  Vector At(Tag d, int64_t at) const { return hn::LoadU(d, d_shown + at); }
-  void Leave(Tag d, int64_t at, Vector shown) const { hn::StoreU(shown, d, c + at); }
+  template <class D>
+  HWY_INLINE hn::Vec<D> At(D d, int64_t at) const {
+    return hn::LoadU(d, d_shown + at);
+  }
+  template <class D>
+  HWY_INLINE void Leave(D d, int64_t at, hn::Vec<D> shown) const {
+    hn::StoreU(shown, d, c + at);
+  }
 };
 
 template <class Outer, class Gate, class Above>
-void LstmBackwardBy(Outer outer, Gate gate, Above above, float* HWY_RESTRICT gates, float* HWY_RESTRICT d_c, const float* c,
-                    const float* HWY_RESTRICT c_before, int64_t n, int64_t stride) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t row = 0; row < n; ++row) {
-    for (int64_t u = 0; u < kUnits; u += lanes) {
-      const int64_t at = row * stride + u;
-      const Vector i = hn::LoadU(d, gates + u);
-      const Vector f = hn::LoadU(d, gates + kUnits + u);
-      const Vector g = hn::LoadU(d, gates + 2 * kUnits + u);
-      const Vector o = hn::LoadU(d, gates + 3 * kUnits + u);
-      const Vector squashed = outer(d, hn::LoadU(d, c + at));
-      const Vector dh = above.At(d, at);
-      const Vector dc = hn::MulAdd(hn::Mul(dh, o), outer.Slope(d, squashed), hn::LoadU(d, d_c + at));
-      const Vector delta_i = hn::Mul(hn::Mul(dc, g), gate.Slope(d, i));
-      const Vector delta_f = hn::Mul(hn::Mul(dc, hn::LoadU(d, c_before + at)), gate.Slope(d, f));
-      const Vector delta_g = hn::Mul(hn::Mul(dc, i), outer.Slope(d, g));
-      const Vector delta_o = hn::Mul(hn::Mul(dh, squashed), gate.Slope(d, o));
-      hn::StoreU(delta_i, d, gates + u);
-      hn::StoreU(delta_f, d, gates + kUnits + u);
-      hn::StoreU(delta_g, d, gates + 2 * kUnits + u);
-      hn::StoreU(delta_o, d, gates + 3 * kUnits + u);
-      hn::StoreU(hn::Mul(dc, f), d, d_c + at);
-      above.Leave(d, at, hn::Mul(o, squashed));
-    }
-    gates += kColumns;
-  }
+void LstmBackwardBy(Outer outer, Gate gate, Above above, const CellPanel& panel, float* HWY_RESTRICT gates,
+                    float* HWY_RESTRICT d_c, const float* c, const float* HWY_RESTRICT c_before, int64_t n, int64_t stride) {
+  const int64_t apart = panel.lanes;
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    float* own = gates + row * kGates * apart + u;
+    const int64_t at = row * stride + u;
+    const auto i = hn::LoadU(d, own);
+    const auto f = hn::LoadU(d, own + apart);
+    const auto g = hn::LoadU(d, own + 2 * apart);
+    const auto o = hn::LoadU(d, own + 3 * apart);
+    const auto squashed = outer(d, hn::LoadU(d, c + at));
+    const auto dh = above.At(d, at);
+    const auto dc = hn::MulAdd(hn::Mul(dh, o), outer.Slope(d, squashed), hn::LoadU(d, d_c + at));
+    const auto delta_i = hn::Mul(hn::Mul(dc, g), gate.Slope(d, i));
+    const auto delta_f = hn::Mul(hn::Mul(dc, hn::LoadU(d, c_before + at)), gate.Slope(d, f));
+    const auto delta_g = hn::Mul(hn::Mul(dc, i), outer.Slope(d, g));
+    const auto delta_o = hn::Mul(hn::Mul(dh, squashed), gate.Slope(d, o));
+    hn::StoreU(delta_i, d, own);
+    hn::StoreU(delta_f, d, own + apart);
+    hn::StoreU(delta_g, d, own + 2 * apart);
+    hn::StoreU(delta_o, d, own + 3 * apart);
+    hn::StoreU(hn::Mul(dc, f), d, d_c + at);
+    above.Leave(d, at, hn::Mul(o, squashed));
+  });
 }
 
-void LstmForward(CellActivations by, float* gates, float* c, float* h, int64_t n, int64_t stride) {
-  if (by.usual()) return LstmForwardBy(TanhFunction(), SigmoidFunction(), gates, c, h, n, stride);
-  LstmForwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, gates, c, h, n, stride);
+void LstmForward(const CellPanel& panel, float* gates, float* c, float* h, int64_t n, int64_t stride) {
+  const CellActivations& by = panel.by;
+  if (by.usual()) return LstmForwardBy(TanhFunction(), SigmoidFunction(), panel, gates, c, h, n, stride);
+  LstmForwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, panel, gates, c, h, n, stride);
 }
 
-void LstmReplay(CellActivations by, float* c, float* h, const float* gates, int64_t n, int64_t stride) {
-  if (by.usual()) return LstmReplayBy(TanhFunction(), c, h, gates, n, stride);
-  LstmReplayBy(AnyFunction{by.outer}, c, h, gates, n, stride);
+void LstmReplay(const CellPanel& panel, float* c, float* h, const float* gates, int64_t n, int64_t stride) {
+  if (panel.by.usual()) return LstmReplayBy(TanhFunction(), panel, c, h, gates, n, stride);
+  LstmReplayBy(AnyFunction{panel.by.outer}, panel, c, h, gates, n, stride);
 }
 
-void LstmBackward(CellActivations by, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
+template <class Above>
+void LstmBackwardFrom(Above above, const CellPanel& panel, float* gates, float* d_c, const float* c, const float* c_before,
+                      int64_t n, int64_t stride) {
+  const CellActivations& by = panel.by;
+  if (by.usual()) return LstmBackwardBy(TanhFunction(), SigmoidFunction(), above, panel, gates, d_c, c, c_before, n, stride);
+  LstmBackwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, above, panel, gates, d_c, c, c_before, n, stride);
+}
+
+void LstmBackward(const CellPanel& panel, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
                   const float* c_before, int64_t n, int64_t stride) {
-  const LstmGradientOfH above{d_h, d_out};
-  if (by.usual()) return LstmBackwardBy(TanhFunction(), SigmoidFunction(), above, gates, d_c, c, c_before, n, stride);
-  LstmBackwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, above, gates, d_c, c, c_before, n, stride);
+  LstmBackwardFrom(LstmGradientOfH{d_h, d_out}, panel, gates, d_c, c, c_before, n, stride);
 }
 
-void LstmProjectedBackward(CellActivations by, float* gates, float* d_c, const float* d_shown, float* c, const float* c_before,
-                           int64_t n, int64_t stride) {
-  const LstmGradientOfShown above{d_shown, c};
-  if (by.usual()) return LstmBackwardBy(TanhFunction(), SigmoidFunction(), above, gates, d_c, c, c_before, n, stride);
-  LstmBackwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, above, gates, d_c, c, c_before, n, stride);
+void LstmProjectedBackward(const CellPanel& panel, float* gates, float* d_c, const float* d_shown, float* c,
+                           const float* c_before, int64_t n, int64_t stride) {
+  LstmBackwardFrom(LstmGradientOfShown{d_shown, c}, panel, gates, d_c, c, c_before, n, stride);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -146,22 +161,22 @@ HWY_EXPORT(LstmRescan);
 HWY_EXPORT(LstmBackward);
 HWY_EXPORT(LstmProjectedBackward);
 
-void lstm_cell_forward(CellActivations by, float* gates, float* c, float* h, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(LstmForward)(by, gates, c, h, n, stride);
+void lstm_cell_forward(const CellPanel& panel, float* gates, float* c, float* h, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(LstmForward)(panel, gates, c, h, n, stride);
 }
-void lstm_cell_replay(CellActivations by, float* c, float* h, const float* gates, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(LstmReplay)(by, c, h, gates, n, stride);
+void lstm_cell_replay(const CellPanel& panel, float* c, float* h, const float* gates, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(LstmReplay)(panel, c, h, gates, n, stride);
 }
-void lstm_cell_rescan(float* c, const float* c_before, const float* gates, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(LstmRescan)(c, c_before, gates, n, stride);
+void lstm_cell_rescan(const CellPanel& panel, float* c, const float* c_before, const float* gates, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(LstmRescan)(panel, c, c_before, gates, n, stride);
 }
-void lstm_cell_backward(CellActivations by, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
+void lstm_cell_backward(const CellPanel& panel, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,
                         const float* c_before, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(LstmBackward)(by, gates, d_c, d_h, d_out, c, c_before, n, stride);
+  HWY_DYNAMIC_DISPATCH(LstmBackward)(panel, gates, d_c, d_h, d_out, c, c_before, n, stride);
 }
-void lstm_projected_backward(CellActivations by, float* gates, float* d_c, const float* d_shown, float* c,
+void lstm_projected_backward(const CellPanel& panel, float* gates, float* d_c, const float* d_shown, float* c,
                              const float* c_before, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(LstmProjectedBackward)(by, gates, d_c, d_shown, c, c_before, n, stride);
+  HWY_DYNAMIC_DISPATCH(LstmProjectedBackward)(panel, gates, d_c, d_shown, c, c_before, n, stride);
 }
 
 }  // namespace plimsoll

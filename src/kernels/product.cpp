@@ -20,6 +20,10 @@ namespace {
 constexpr uint64_t kNoOffset[1] = {0};
 constexpr int64_t kCodeBytesPerTile = 32 * kKiB;  // address space only; what is not written is given back
 
+// The generator splits a short sum over several accumulators where a tile of AVX-512 has few of them: narrow and low ones are
+// left to AVX2, or the bits of a row would depend on its tile.
+bool OneAccumulatorWide(const TileShape& s) { return s.m > 16 || s.n > 11; }
+
 // One tile against one fmaf accumulator an element, on small whole numbers and on thirds.
 bool AgreesWithPlainLoops(const Tile& tile, const TileShape& s) {
   const int64_t rows_needed = s.transposed ? int64_t{s.k} * s.ldb : int64_t{s.n} * s.ldb;
@@ -91,12 +95,13 @@ int ProductSet::AddHeights(TileShape shape) {
   return first;
 }
 
-void ProductSet::Compile(ProductBackend wanted) {
-  backend_ = ProductBackend::Portable;
-  if (wanted == ProductBackend::Generated && ReadCpuFacts().avx2_fma && Generate()) backend_ = ProductBackend::Generated;
+void ProductSet::Compile(ProductBackend wanted, InstructionSet set) {
+  set_ = set;
+  const bool can = wanted == ProductBackend::Generated && set != InstructionSet::Basic;
+  backend_ = can && Generate(set) ? ProductBackend::Generated : ProductBackend::Portable;
 }
 
-bool ProductSet::Generate() {
+bool ProductSet::Generate(InstructionSet set) {
   mapped_bytes_ = RoundUp(static_cast<int64_t>(tiles_.size()) * kCodeBytesPerTile, 4096);
   if (mapped_bytes_ == 0) return true;
   code_ = mmap(nullptr, static_cast<size_t>(mapped_bytes_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -117,7 +122,7 @@ bool ProductSet::Generate() {
     code.generated_code = static_cast<char*>(code_) + used;
     code.buffer_size = static_cast<unsigned>(std::min<int64_t>(mapped_bytes_ - used, kCodeBytesPerTile * 4));
     code.code_type = 2;  // machine code into the buffer
-    code.arch = LIBXSMM_X86_AVX2;
+    code.arch = set == InstructionSet::Avx512 && OneAccumulatorWide(s) ? LIBXSMM_X86_AVX512_CORE : LIBXSMM_X86_AVX2;
     if (descriptor != nullptr) libxsmm_generator_gemm_kernel(&code, descriptor);
     if (descriptor == nullptr || code.last_error != 0 || code.code_size == 0) {
       good = false;
@@ -131,10 +136,10 @@ bool ProductSet::Generate() {
   mapped_bytes_ = kept;
   code_bytes_ = used;
   good = good && mprotect(code_, static_cast<size_t>(mapped_bytes_), PROT_READ | PROT_EXEC) == 0;
-  bool compared[8] = {};
+  bool compared[16] = {};
   for (size_t i = 0; good && i < tiles_.size(); ++i) {
     const TileShape& s = tiles_[i].shape_;
-    bool& done = compared[(s.add ? 1 : 0) + (s.transposed ? 2 : 0) + (s.batch ? 4 : 0)];
+    bool& done = compared[(s.add ? 1 : 0) + (s.transposed ? 2 : 0) + (s.batch ? 4 : 0) + (OneAccumulatorWide(s) ? 8 : 0)];
     if (!done) good = AgreesWithPlainLoops(tiles_[i], s);
     done = true;
   }
@@ -145,9 +150,14 @@ bool ProductSet::Generate() {
   return good;
 }
 
-std::string ProductSet::Describe() const {
+std::string ProductSet::Name() const {
   if (backend_ == ProductBackend::Portable) return fmt::format("Highway ({})", PointwiseTarget());
-  return fmt::format("libxsmm (AVX2), {} tiles, {}", tiles_.size(), PrettyBytes(code_bytes_));
+  return set_ == InstructionSet::Avx512 ? "libxsmm (AVX-512)" : "libxsmm (AVX2)";
+}
+
+std::string ProductSet::Describe() const {
+  if (backend_ == ProductBackend::Portable) return Name();
+  return fmt::format("{}, {} tiles, {}", Name(), tiles_.size(), PrettyBytes(code_bytes_));
 }
 
 }  // namespace plimsoll

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/machine.h"
+
 namespace plimsoll {
 
 inline constexpr int kPanelColumns = 32;  // columns of a weight panel: four vectors of eight
@@ -57,21 +59,23 @@ class ProductSet {
   int AddHeights(TileShape shape);
 
   // Writes the code, makes it executable and compares one tile of each kind with plain loops. Portable when `wanted` says
-  // so, when the machine has no AVX2 and FMA, or when executable memory is refused.
-  void Compile(ProductBackend wanted);
+  // so, when there is no AVX2 and FMA, or when executable memory is refused.
+  void Compile(ProductBackend wanted, InstructionSet set = BestInstructions());
 
   const Tile& operator[](int number) const { return tiles_[static_cast<size_t>(number)]; }
   ProductBackend backend() const { return backend_; }
   int64_t code_bytes() const { return code_bytes_; }
-  std::string Describe() const;  // "libxsmm (AVX2), 412 tiles, 0.4 MB"
+  std::string Name() const;      // "libxsmm (AVX-512)"
+  std::string Describe() const;  // "libxsmm (AVX-512), 412 tiles, 0.4 MB"
 
  private:
-  bool Generate();
+  bool Generate(InstructionSet set);
   std::vector<Tile> tiles_;
   ProductBackend backend_ = ProductBackend::Portable;
   void* code_ = nullptr;
   int64_t mapped_bytes_ = 0;
   int64_t code_bytes_ = 0;
+  InstructionSet set_ = InstructionSet::Basic;
 };
 
 // The portable tile (Highway), the same bits as generated code.

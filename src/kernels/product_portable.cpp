@@ -83,7 +83,10 @@ void product_tile(const TileShape& shape, float* out, const float* rows, const f
   HWY_DYNAMIC_DISPATCH(ProductTile)(shape, out, rows, panel, count, panel_bytes, rows_bytes);
 }
 
-std::string PointwiseTarget() { return hwy::TargetName(hwy::SupportedTargets() & -hwy::SupportedTargets()); }
+std::string PointwiseTarget() {
+  const auto targets = hwy::SupportedTargets() & HWY_TARGETS;
+  return hwy::TargetName(targets & -targets);
+}
 
 }  // namespace plimsoll
 #endif

@@ -27,13 +27,16 @@ struct Frame {
   int64_t Unit(int64_t panel) const { return panel * shape.panel_units(); }
 };
 
-// gates of row-steps [begin, begin + count) = start + x Wx.
+// gates of row-steps [begin, begin + count) = x Wx. What x does not feed begins with its bias; the cell adds that of the
+// others.
 void Project(const Frame& frame, const ForwardBuffers& at, const float* weights, int64_t begin, int64_t count, int64_t panel) {
   const RecurrentShape& shape = frame.shape;
   const Columns fed = shape.of_input();
   ForTiles(count, [&](int64_t row, int64_t n) {
     float* out = at.gates + frame.Gates(panel, begin + row);
-    fill_rows(out, at.start + panel * frame.columns, n, frame.columns, frame.columns);
+    if (fed.count < frame.columns) {
+      fill_rows(out + fed.count, at.bias + panel * frame.columns + fed.count, n, frame.columns - fed.count, frame.columns);
+    }
     (*frame.tiles->set)[frame.tiles->project + static_cast<int>(n) - 1](
         out + fed.begin, at.x + (begin + row) * shape.input_stride, weights + panel * shape.inputs * fed.count);
   });
@@ -80,42 +83,59 @@ const uint64_t* FillOffsets(uint64_t* offsets, int64_t panels, int64_t panel_flo
 // unit: of the panel in the first of the rows. h: with a projection, o act(c). fed: h' as the products read it.
 void CellForward(const Frame& frame, const ForwardBuffers& at, float* gates, float* h, const float* h_before, const float* fed,
                  int64_t unit, int64_t panel, int64_t n) {
+  const CellPanel cells = frame.shape.cells_of(panel, at.bias);
   switch (frame.shape.cell) {
     case Cell::Lstm:
-      return lstm_cell_forward(frame.shape.activations, gates, at.c + unit, h + unit, n, frame.stride);
+      return lstm_cell_forward(cells, gates, at.c + unit, h + unit, n, frame.stride);
     case Cell::Gru:
-      return gru_cell_forward(frame.shape.activations, gates, h + unit, h_before + unit, n, frame.stride);
+      return gru_cell_forward(cells, gates, h + unit, h_before + unit, n, frame.stride);
     case Cell::GruBefore:
-      return gru_before_reset(frame.shape.activations, gates, at.reset + unit, fed + unit, n, frame.stride);
+      return gru_before_reset(cells, gates, at.reset + unit, fed + unit, n, frame.stride);
     case Cell::Rnn:
-      return rnn_cell_forward(frame.shape.activations, gates, h + unit, n, frame.shape.units_in(panel), frame.stride);
+      return rnn_cell_forward(cells, gates, h + unit, n, frame.stride);
   }
 }
 
 void CellReplay(const Frame& frame, float* c, float* h, const float* h_before, const float* gates, int64_t unit, int64_t panel,
                 int64_t n) {
+  const CellPanel cells = frame.shape.cells_of(panel);
   switch (frame.shape.cell) {
     case Cell::Lstm:
-      return lstm_cell_replay(frame.shape.activations, c + unit, h, gates, n, frame.stride);
+      return lstm_cell_replay(cells, c + unit, h, gates, n, frame.stride);
     case Cell::Gru:
     case Cell::GruBefore:
-      return gru_cell_replay(h, h_before, gates, frame.columns, n, frame.stride);
+      return gru_cell_replay(cells, h, h_before, gates, frame.columns / cells.lanes, n, frame.stride);
     case Cell::Rnn:
-      return rnn_cell_replay(h, gates, n, frame.shape.units_in(panel), frame.stride);
+      return rnn_cell_replay(cells, h, gates, n, frame.stride);
   }
 }
 
 }  // namespace
 
+int32_t RecurrentShape::columns() const {
+  switch (cell) {
+    case Cell::Lstm:
+    case Cell::Gru:
+      return 4 * lanes;
+    case Cell::GruBefore:
+      return 3 * lanes;
+    case Cell::Rnn:
+      return kPanelColumns;
+  }
+  __builtin_unreachable();
+}
+
+Columns RecurrentShape::of_input() const { return {0, cell == Cell::Gru ? 3 * lanes : columns()}; }
+
 Columns RecurrentShape::of_state() const {
   switch (cell) {
     case Cell::Gru:
-      return {8, 24};
+      return {lanes, 3 * lanes};
     case Cell::GruBefore:
-      return {8, 16};
+      return {lanes, 2 * lanes};
     case Cell::Lstm:
     case Cell::Rnn:
-      return {0, 32};
+      return {0, columns()};
   }
   __builtin_unreachable();
 }
@@ -128,12 +148,12 @@ RecurrentTiles AddRecurrentTiles(ProductSet& set, const RecurrentShape& shape) {
   RecurrentTiles tiles;
   tiles.set = &set;
 
-  const auto forward = [&](Columns fed, int32_t k, int32_t ldb) {
-    return heights({.m = fed.count, .k = k, .lda = fed.count, .ldb = ldb, .ldc = columns, .add = true});
+  const auto forward = [&](Columns fed, int32_t k, int32_t ldb, bool add) {
+    return heights({.m = fed.count, .k = k, .lda = fed.count, .ldb = ldb, .ldc = columns, .add = add});
   };
-  tiles.project = forward(shape.of_input(), inputs, input_stride);
-  tiles.recur = forward(shape.of_state(), width, h_stride);
-  if (shape.has_reset()) tiles.recur_reset = forward(shape.of_reset(), width, h_stride);
+  tiles.project = forward(shape.of_input(), inputs, input_stride, false);
+  tiles.recur = forward(shape.of_state(), width, h_stride, true);
+  if (shape.has_reset()) tiles.recur_reset = forward(shape.of_reset(), width, h_stride, true);
 
   const auto back = [&](Columns fed, int64_t to, bool add) {
     const TileShape tile{.k = fed.count,
@@ -239,7 +259,8 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
           row += share.begin;
           const int64_t to = block.first[step] + row, unit = row * stride + frame.Unit(panel);
           Recur(frame, at.gates, at.reset + row * stride, weights.reset, shape.of_reset(), tiles.recur_reset, panel, to, n);
-          gru_before_forward(shape.activations, at.gates + frame.Gates(panel, to), h_now + unit, h_before + unit, n, stride);
+          gru_before_forward(shape.cells_of(panel, at.bias), at.gates + frame.Gates(panel, to), h_now + unit, h_before + unit,
+                             n, stride);
         });
       }
       h_before = h_now;
@@ -302,8 +323,8 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
         const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
         for (int64_t panel = 0; panel < panels; ++panel) {
           const int64_t unit = frame.Unit(panel);
-          lstm_cell_rescan(c_of_steps + to * stride + unit, before(at.cells, c_of_steps, stride, step) + unit,
-                           at.gates + frame.Gates(panel, to), n, stride);
+          lstm_cell_rescan(shape.cells_of(panel), c_of_steps + to * stride + unit,
+                           before(at.cells, c_of_steps, stride, step) + unit, at.gates + frame.Gates(panel, to), n, stride);
         }
       }
     }
@@ -333,25 +354,26 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
         const int64_t unit = frame.Unit(panel);
         float *gates = at.gates + frame.Gates(panel, to), *d_h = at.d_h + own_h + unit;
         const float* d_out = at.d_out + to * h_stride + unit;
+        const CellPanel cells = shape.cells_of(panel);
         switch (shape.cell) {
           case Cell::Lstm: {
             float *d_c = at.d_c + own + unit, *c = c_of_steps + to * stride + unit;
             const float* c_before = before(at.cells, c_of_steps, stride, step) + unit;
             if (shape.has_projection()) {
-              lstm_projected_backward(shape.activations, gates, d_c, at.d_shown + own + unit, c, c_before, n, stride);
+              lstm_projected_backward(cells, gates, d_c, at.d_shown + own + unit, c, c_before, n, stride);
             } else {
-              lstm_cell_backward(shape.activations, gates, d_c, d_h, d_out, c, c_before, n, stride);
+              lstm_cell_backward(cells, gates, d_c, d_h, d_out, c, c_before, n, stride);
             }
             break;
           }
           case Cell::Gru:
-            gru_cell_backward(shape.activations, gates, d_h, d_out, h_before + unit, n, stride);
+            gru_cell_backward(cells, gates, d_h, d_out, h_before + unit, n, stride);
             break;
           case Cell::GruBefore:
-            gru_before_backward(shape.activations, gates, d_h, d_out, h_before + unit, n, stride);
+            gru_before_backward(cells, gates, d_h, d_out, h_before + unit, n, stride);
             break;
           case Cell::Rnn:
-            rnn_cell_backward(shape.activations, gates, d_h, d_out, n, shape.units_in(panel), stride);
+            rnn_cell_backward(cells, gates, d_h, d_out, n, stride);
             break;
         }
       }
@@ -359,7 +381,7 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
         Back(frame, at.d_reset + own, stride, shape.units, at.gates, to, n, of_reset);
         for (int64_t panel = 0; panel < panels; ++panel) {
           const int64_t unit = frame.Unit(panel);
-          gru_before_backward_reset(shape.activations, at.gates + frame.Gates(panel, to), d_fed + unit,
+          gru_before_backward_reset(shape.cells_of(panel), at.gates + frame.Gates(panel, to), d_fed + unit,
                                     at.reset + to * stride + unit, at.d_reset + own + unit, fed + unit, n, stride);
         }
       }

@@ -5,10 +5,11 @@
 //   Rnn        h = tanh of  b + x Wx + h' Wh
 // (h' and c' are those of the step before; a layer may have other functions than sigmoid and tanh.) Units lie in panels; a
 // panel holds the sums of its units in a few columns:
-//   Lstm       8 units, 32 columns  i f g o;   x and h' feed all of them
-//   Gru        8 units, 32 columns  n z r q;   x feeds n z r, h' feeds z r q
-//   GruBefore  8 units, 24 columns  n z r;     x feeds all, h' feeds z r, r h' feeds n
+//   Lstm       L units, 4 L columns  i f g o;   x and h' feed all of them
+//   Gru        L units, 4 L columns  n z r q;   x feeds n z r, h' feeds z r q
+//   GruBefore  L units, 3 L columns  n z r;     x feeds all, h' feeds z r, r h' feeds n
 //   Rnn       32 units, 32 columns
+// L is 8 or 16, as many as a vector of the machine has.
 // Layouts (the last panel is filled up with units whose weights are zero and stay zero):
 //   weights      panel p: [k][columns that are fed]
 //   gates, delta panel p: [row-step of the block][columns]; backward writes delta over the gates
@@ -45,12 +46,13 @@ struct RecurrentShape {
   bool input_gradient = false;
   CellActivations activations;
   int64_t projected = 0;  // R of an Lstm with a projection; 0: none
+  int32_t lanes = 8;      // L
 
-  int64_t panel_units() const { return cell == Cell::Rnn ? 32 : 8; }
-  int32_t columns() const { return cell == Cell::GruBefore ? 24 : 32; }
-  Columns of_input() const { return {0, cell == Cell::Lstm || cell == Cell::Rnn ? 32 : 24}; }
+  int64_t panel_units() const { return cell == Cell::Rnn ? 32 : lanes; }
+  int32_t columns() const;
+  Columns of_input() const;
   Columns of_state() const;
-  Columns of_reset() const { return {0, cell == Cell::GruBefore ? 8 : 0}; }  // fed by r h'
+  Columns of_reset() const { return {0, cell == Cell::GruBefore ? lanes : 0}; }  // fed by r h'
   bool has_c() const { return cell == Cell::Lstm; }
   bool has_reset() const { return cell == Cell::GruBefore; }
   bool has_state_bias() const { return cell == Cell::Gru; }  // of its own, beside the one of the inputs
@@ -64,8 +66,14 @@ struct RecurrentShape {
   DenseShape projection() const {
     return {.inputs = units, .units = projected, .input_stride = stride(), .input_gradient = true};
   }
-  // Units of a panel that rows of h have room for, in whole vectors.
-  int64_t units_in(int64_t panel) const { return std::min(panel_units(), WholeVectors(units) - panel * panel_units()); }
+  // As the cells see a panel: rows of h have room for whole vectors of eight.
+  CellPanel cells_of(int64_t panel, const float* bias = nullptr) const {
+    const int64_t all = panel_units();
+    return {.by = activations,
+            .lanes = all,
+            .units = std::min(all, WholeVectors(units) - panel * all),
+            .bias = bias == nullptr ? nullptr : bias + panel * columns()};
+  }
   int64_t state_tiles() const { return (width() + kPanelColumns - 1) / kPanelColumns; }
   int64_t input_tiles() const { return (inputs + kPanelColumns - 1) / kPanelColumns; }
 
@@ -109,12 +117,12 @@ struct RecurrentTransposed {
 };
 // Rewrites the transposed copies from the weights; after every update.
 void recurrent_transpose(RecurrentTransposed out, RecurrentWeights weights, const RecurrentShape& shape, ThreadPool& pool);
-// What all columns begin with, of cells with two biases: their sum where both feed a column. out: [P][columns].
+// The bias of all columns, of cells with two: their sum where both feed a column. out: [P][columns].
 void recurrent_sum_biases(float* out, RecurrentWeights weights, const RecurrentShape& shape);
 
 // Forward. `h` has the active rows of h(t-1) at the block's start in front of it: h - rows[0] * h_stride.
 // gates: written with the activated gates. c: in and out, the State of the rows. h: written for every row-step.
-// start: what all columns begin with, [P][columns]. Scratch: reset, [B] rows of r h'; shown, [B] rows of o act(c) on their
+// bias: that of all columns, [P][columns]. Scratch: reset, [B] rows of r h'; shown, [B] rows of o act(c) on their
 // way through a projection.
 // mask: [B] rows that the products' h' is multiplied by, or null; masked: scratch, [B] rows of the result.
 struct ForwardBuffers {
@@ -126,7 +134,7 @@ struct ForwardBuffers {
   float* masked = nullptr;
   const float* mask = nullptr;
   const float* x = nullptr;
-  const float* start = nullptr;
+  const float* bias = nullptr;
 };
 void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights, const BlockRows& block,
                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);

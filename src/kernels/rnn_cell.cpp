@@ -5,6 +5,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/activation-inl.h"
+#include "kernels/cell_units-inl.h"
 #include "kernels/cells.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -12,54 +13,42 @@ namespace plimsoll {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::CappedTag<float, 8>;
-using Vector = hn::Vec<Tag>;
-constexpr int64_t kColumns = 32;
-
 template <class Outer>
-void RnnForwardBy(Outer outer, float* HWY_RESTRICT gates, float* HWY_RESTRICT h, int64_t n, int64_t units, int64_t stride) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t row = 0; row < n; ++row, gates += kColumns, h += stride) {
-    for (int64_t u = 0; u < units; u += lanes) {
-      const Vector value = outer(d, hn::LoadU(d, gates + u));
-      hn::StoreU(value, d, gates + u);
-      hn::StoreU(value, d, h + u);
-    }
-  }
+void RnnForwardBy(Outer outer, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT h, int64_t n,
+                  int64_t stride) {
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    float* own = gates + row * panel.lanes + u;
+    const auto value = outer(d, hn::Add(hn::LoadU(d, own), hn::LoadU(d, panel.bias + u)));
+    hn::StoreU(value, d, own);
+    hn::StoreU(value, d, h + row * stride + u);
+  });
 }
 
-void RnnReplay(float* HWY_RESTRICT h, const float* HWY_RESTRICT gates, int64_t n, int64_t units, int64_t stride) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t row = 0; row < n; ++row, gates += kColumns, h += stride) {
-    for (int64_t u = 0; u < units; u += lanes) hn::StoreU(hn::LoadU(d, gates + u), d, h + u);
-  }
+void RnnReplay(const CellPanel& panel, float* HWY_RESTRICT h, const float* HWY_RESTRICT gates, int64_t n, int64_t stride) {
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    hn::StoreU(hn::LoadU(d, gates + row * panel.lanes + u), d, h + row * stride + u);
+  });
 }
 
 template <class Outer>
-void RnnBackwardBy(Outer outer, float* HWY_RESTRICT gates, const float* HWY_RESTRICT d_h, const float* HWY_RESTRICT d_out,
-                   int64_t n, int64_t units, int64_t stride) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t row = 0; row < n; ++row, gates += kColumns, d_h += stride, d_out += stride) {
-    for (int64_t u = 0; u < units; u += lanes) {
-      const Vector value = hn::LoadU(d, gates + u);
-      const Vector dh = hn::Add(hn::LoadU(d, d_out + u), hn::LoadU(d, d_h + u));
-      hn::StoreU(hn::Mul(dh, outer.Slope(d, value)), d, gates + u);
-    }
-  }
+void RnnBackwardBy(Outer outer, const CellPanel& panel, float* HWY_RESTRICT gates, const float* HWY_RESTRICT d_h,
+                   const float* HWY_RESTRICT d_out, int64_t n, int64_t stride) {
+  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    float* own = gates + row * panel.lanes + u;
+    const int64_t at = row * stride + u;
+    const auto dh = hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
+    hn::StoreU(hn::Mul(dh, outer.Slope(d, hn::LoadU(d, own))), d, own);
+  });
 }
 
-void RnnForward(CellActivations by, float* gates, float* h, int64_t n, int64_t units, int64_t stride) {
-  if (by.usual()) return RnnForwardBy(TanhFunction(), gates, h, n, units, stride);
-  RnnForwardBy(AnyFunction{by.outer}, gates, h, n, units, stride);
+void RnnForward(const CellPanel& panel, float* gates, float* h, int64_t n, int64_t stride) {
+  if (panel.by.usual()) return RnnForwardBy(TanhFunction(), panel, gates, h, n, stride);
+  RnnForwardBy(AnyFunction{panel.by.outer}, panel, gates, h, n, stride);
 }
 
-void RnnBackward(CellActivations by, float* gates, const float* d_h, const float* d_out, int64_t n, int64_t units,
-                 int64_t stride) {
-  if (by.usual()) return RnnBackwardBy(TanhFunction(), gates, d_h, d_out, n, units, stride);
-  RnnBackwardBy(AnyFunction{by.outer}, gates, d_h, d_out, n, units, stride);
+void RnnBackward(const CellPanel& panel, float* gates, const float* d_h, const float* d_out, int64_t n, int64_t stride) {
+  if (panel.by.usual()) return RnnBackwardBy(TanhFunction(), panel, gates, d_h, d_out, n, stride);
+  RnnBackwardBy(AnyFunction{panel.by.outer}, panel, gates, d_h, d_out, n, stride);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -72,15 +61,14 @@ HWY_EXPORT(RnnForward);
 HWY_EXPORT(RnnReplay);
 HWY_EXPORT(RnnBackward);
 
-void rnn_cell_forward(CellActivations by, float* gates, float* h, int64_t n, int64_t units, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(RnnForward)(by, gates, h, n, units, stride);
+void rnn_cell_forward(const CellPanel& panel, float* gates, float* h, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(RnnForward)(panel, gates, h, n, stride);
 }
-void rnn_cell_replay(float* h, const float* gates, int64_t n, int64_t units, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(RnnReplay)(h, gates, n, units, stride);
+void rnn_cell_replay(const CellPanel& panel, float* h, const float* gates, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(RnnReplay)(panel, h, gates, n, stride);
 }
-void rnn_cell_backward(CellActivations by, float* gates, const float* d_h, const float* d_out, int64_t n, int64_t units,
-                       int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(RnnBackward)(by, gates, d_h, d_out, n, units, stride);
+void rnn_cell_backward(const CellPanel& panel, float* gates, const float* d_h, const float* d_out, int64_t n, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(RnnBackward)(panel, gates, d_h, d_out, n, stride);
 }
 
 }  // namespace plimsoll

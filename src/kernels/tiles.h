@@ -8,7 +8,7 @@
 
 namespace plimsoll {
 
-inline constexpr int kSumRows = 64;  // most rows of one weight-gradient call; a power of two
+inline constexpr int kSumRows = 128;  // most rows of one weight-gradient call; a power of two
 
 // Columns of the last tile of 32, in whole vectors.
 constexpr int32_t TailColumns(int64_t width) {

@@ -95,7 +95,8 @@ Recurrent::Recurrent(const Config& config)
              .input_stride = config.input_stride,
              .input_gradient = config.input_gradient,
              .activations = config.activations,
-             .projected = config.projected},
+             .projected = config.projected,
+             .lanes = config.lanes},
       learns_(config.learns),
       use_bias_(config.use_bias),
       forget_one_(config.forget_one),
@@ -199,21 +200,23 @@ std::vector<WeightTensor> Recurrent::Weights() const {
                      .offset = shape_.input_weights(),
                      .gates = gates,
                      .rule = recurrent_};
+  const int64_t lanes = shape_.lanes;
+  input.panel = {.units = shape_.panel_units(), .columns = shape_.of_input().count};
+  state.panel = {.units = shape_.panel_units(), .columns = shape_.of_state().count};
   switch (shape_.cell) {
     case Cell::Lstm:
-      input.panel = state.panel = {.units = 8, .columns = 32, .gate = {0, 8, 16, 24}};  // i f g o
+      input.panel.gate = state.panel.gate = {0, lanes, 2 * lanes, 3 * lanes};  // i f g o
       break;
     case Cell::Gru:  // rows z r n
-      input.panel = {.units = 8, .columns = 24, .gate = {8, 16, 0}};
-      state.panel = {.units = 8, .columns = 24, .gate = {0, 8, 16}};
+      input.panel.gate = {lanes, 2 * lanes, 0};
+      state.panel.gate = {0, lanes, 2 * lanes};
       break;
     case Cell::GruBefore:  // n of the State lies behind all panels of z and r
-      input.panel = {.units = 8, .columns = 24, .gate = {8, 16, 0}};
-      state.panel = {.units = 8, .columns = 16, .gate = {0, 8}};
+      input.panel.gate = {lanes, 2 * lanes, 0};
+      state.panel.gate = {0, lanes};
       state.last_gate_offset = shape_.state_weights();
       break;
     case Cell::Rnn:
-      input.panel = state.panel = {.units = 32, .columns = 32, .gate = {0}};
       break;
   }
   std::vector<WeightTensor> tensors = {input, state};
@@ -319,7 +322,7 @@ void Recurrent::Forward(const Slice& in, const Slice& out, const OwnerMemory& me
                            .masked = Optional(memory, MaskedH),
                            .mask = MaskOfState(*out.block, memory, run),
                            .x = MaskInputs(in, memory, run),
-                           .start = shape_.has_state_bias() ? memory.F32(StartBias) : weights.bias},
+                           .bias = shape_.has_state_bias() ? memory.F32(StartBias) : weights.bias},
                           weights, rows, shape_, tiles_, *run.pool);
   CopyRows(h, out.data + rows.first[last] * stride, rows.rows[last], stride);
 }

@@ -24,6 +24,7 @@ class Recurrent final : public Layer {
     double recurrent_dropout = 0.0;
     uint32_t number = 0;   // of the node, so that two layers do not share masks
     int64_t truncate = 0;  // steps after which gradients of State are forgotten; 0: never
+    int32_t lanes = 8;     // of the machine's vectors
     WeightRule kernel{.start = Initializer::GlorotUniform};
     WeightRule recurrent{.start = Initializer::Orthogonal};
     WeightRule bias;

@@ -25,7 +25,7 @@ constexpr int64_t kFloat = sizeof(float);
 
 // Makes the layer of a node. `wants_gradient`: a layer that it reads learns. A layer with weights learns where the node is
 // trainable. `layers`: those before it.
-std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_stride, bool wants_gradient,
+std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_stride, bool wants_gradient, int32_t lanes,
                                  const std::vector<std::unique_ptr<Layer>>& layers) {
   const Node& node = spec.nodes[static_cast<size_t>(number)];
   if (const auto* embedding = std::get_if<EmbeddingOptions>(&node.kind)) {
@@ -58,7 +58,8 @@ std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_str
                              .input_gradient = wants_gradient,
                              .learns = node.trainable,
                              .number = static_cast<uint32_t>(number),
-                             .truncate = spec.truncate};
+                             .truncate = spec.truncate,
+                             .lanes = lanes};
     std::visit(
         [&]<typename Options>(const Options& options) {
           if constexpr (RecurrentOptions<Options>) {
@@ -234,7 +235,7 @@ void DeclareBatch(const Network& network, const NeedOptions& options, NeedList& 
 
 }  // namespace
 
-Network::Network(Spec spec) : spec_(std::move(spec)) {
+Network::Network(Spec spec, int32_t lanes) : spec_(std::move(spec)), lanes_(lanes) {
   for (size_t i = 0; i < spec_.nodes.size(); ++i) {
     const Node& node = spec_.nodes[i];
     const int number = static_cast<int>(i);
@@ -242,7 +243,7 @@ Network::Network(Spec spec) : spec_(std::move(spec)) {
     const int64_t input_stride = first && !spec_.id_input ? spec_.input_width : ActivationStride(node.in_width);
     const bool learns_below = std::any_of(node.inputs.begin(), node.inputs.end(),
                                           [&](int input) { return input != kModelInput && wants_gradient(input); });
-    layers_.push_back(MakeLayer(spec_, number, input_stride, learns_below, layers_));
+    layers_.push_back(MakeLayer(spec_, number, input_stride, learns_below, lanes, layers_));
     wants_gradient_.push_back(learns_below || learns(number));
     if (KnowsTime(node.kind)) body_layers_ = number + 1;
     const bool pools = std::holds_alternative<PoolingOptions>(node.kind);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "arena/arena.h"
+#include "base/machine.h"
 #include "layers/crf.h"
 #include "layers/ctc.h"
 #include "layers/layer.h"
@@ -27,9 +28,10 @@ inline constexpr int64_t kSliceRows = 256;
 
 class Network {
  public:
-  explicit Network(Spec spec);
+  explicit Network(Spec spec, int32_t lanes = VectorLanes(BestInstructions()));  // lanes: of the machine's vectors
 
   const Spec& spec() const { return spec_; }
+  int32_t lanes() const { return lanes_; }
   int layers() const { return static_cast<int>(layers_.size()); }
   Layer& layer(int number) const { return *layers_[static_cast<size_t>(number)]; }
   const std::string& name(int number) const { return spec_.nodes[static_cast<size_t>(number)].name; }
@@ -58,6 +60,7 @@ class Network {
 
  private:
   Spec spec_;
+  int32_t lanes_;
   std::vector<std::unique_ptr<Layer>> layers_;
   std::vector<bool> wants_gradient_;
   bool body_learns_ = false;

@@ -81,7 +81,7 @@ std::vector<PlanChange> ChangesThatHelp(const Setup& setup, const SampleShape& s
     const Result<Spec> spec = MakeSpec(candidate.job, shape);
     if (!spec.ok()) continue;  // the layers no longer go together
     PlanInput input = setup.input;
-    const Network network(spec.value());
+    const Network network(spec.value(), setup.network->lanes());
     DescribeNetwork(input, network,
                     {.job = candidate.job, .shape = shape, .samples = setup.samples->count(), .training = !input.forward_only},
                     0);

@@ -267,11 +267,11 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   if (!spec.ok()) return spec.status();
   if (spec->carried) PLIMSOLL_RETURN_IF_ERROR(CheckCarried(*setup));
   Resolve(setup->job, spec.value());
-  setup->network = std::make_unique<Network>(std::move(spec).value());
+  setup->network = std::make_unique<Network>(std::move(spec).value(), VectorLanes(options.instructions));
   setup->pool = std::make_unique<ThreadPool>(threads.value());
   setup->products = std::make_unique<ProductSet>();
   setup->network->AddTiles(*setup->products);
-  setup->products->Compile(options.backend);
+  setup->products->Compile(options.backend, options.instructions);
 
   PlanInput& input = setup->input;
   input.operations_per_second = ProductSpeed(*setup->pool).Measure(kSpeedSamples).best;

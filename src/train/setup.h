@@ -29,6 +29,7 @@ struct SetupOptions {
   bool must_fit = true;                               // false: a plan over the budget is a result too
   std::optional<Recompute> recompute = std::nullopt;  // this cut of the job's own row groups, whatever the budget
   ProductBackend backend = ProductBackend::Generated;
+  InstructionSet instructions = BestInstructions();
   Observer* observer = nullptr;
 };
 

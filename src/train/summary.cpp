@@ -51,7 +51,7 @@ MachineReport Doctor() {
           .available_bytes = memory.available_bytes,
           .limit_bytes = memory.limit_bytes,
           .limit_source = memory.limit_source,
-          .product_backend = products.backend() == ProductBackend::Generated ? "libxsmm (AVX2)" : products.Describe(),
+          .product_backend = products.Name(),
           .pointwise_target = PointwiseTarget(),
           .libraries = {{"libxsmm", LIBXSMM_CONFIG_VERSION},
                         {"highway", fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH)},

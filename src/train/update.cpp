@@ -23,7 +23,7 @@ Update::Update(Setup& setup, Engine& engine)
       total_(TotalUpdates(setup.job.train, setup.split->train_count())) {}
 
 void Update::Rebind() {
-  batch_ = Batch(setup_.samples.get(), engine_.batch_buffers(), setup_.plan.group_rows, setup_.network->spec().reversed);
+  batch_.Rebind(engine_.batch_buffers());
   schedule_ = Schedule(RecomputeOf(setup_.plan), setup_.plan.stages.front().blocks);
 }
 

@@ -33,12 +33,40 @@ max_steps = {UPDATES}
 """
 
 
+# 320 batches an epoch, so that a new budget comes in the middle of one, where each row's State goes on.
+STATEFUL_JOB = f"""task = "classify"
+[data]
+train = "generate:copy?delay=180&count=10&samples=10240"
+[[model.layers]]
+type = "Embedding"
+output_dim = 16
+[[model.layers]]
+type = "LSTM"
+units = 64
+stateful = true
+[[model.layers]]
+type = "GRU"
+units = 32
+stateful = true
+[[model.layers]]
+type = "Dense"
+[train]
+batch_size = 32
+epochs = 100000
+max_steps = {UPDATES}
+shuffle = false
+"""
+
+
 class Resize(unittest.TestCase):
     def setUp(self):
         self.holder = tempfile.TemporaryDirectory(prefix="plimsoll_resize_")
         self.job = os.path.join(self.holder.name, "job.toml")
+        self.write(JOB)
+
+    def write(self, job):
         with open(self.job, "w") as file:
-            file.write(JOB)
+            file.write(job)
 
     def tearDown(self):
         self.holder.cleanup()
@@ -92,6 +120,13 @@ class Resize(unittest.TestCase):
         self.assertLessEqual(json.loads(out)["peak_bytes"], full)
         self.assertEqual(self.weights("changed"), self.weights("straight"))
         self.assertEqual([name for name in os.listdir(changed) if name.endswith("request")], [])
+
+    def test_state_that_goes_on_from_batch_to_batch_survives(self):
+        self.write(STATEFUL_JOB)
+        self.test_less_then_too_little_then_more()
+        self.write(STATEFUL_JOB.replace("stateful = true", ""))
+        self.call("train", self.job, "--memory", "1GB", "--out", self.run_folder("fresh"), "--quiet")
+        self.assertNotEqual(self.weights("fresh"), self.weights("straight"), "State that goes on changes nothing: nothing is shown")
 
     def test_where_the_peak_cannot_be_counted_anew(self):
         """The system's peak is then that of the larger budget before, which must not end the run."""

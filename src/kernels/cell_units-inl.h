@@ -1,0 +1,38 @@
+// cell_units-inl: the walk over the units of a panel that the pointwise part of every cell shares.
+//   Included once for each Highway target (hence the guard that toggles).
+#if defined(PLIMSOLL_CELL_UNITS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef PLIMSOLL_CELL_UNITS_INL_H_
+#undef PLIMSOLL_CELL_UNITS_INL_H_
+#else
+#define PLIMSOLL_CELL_UNITS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace plimsoll {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// function(d, row, u) for the vectors of n rows that begin at unit u: sixteen wide where the machine has them and as many units
+// are left, else eight. How wide a vector is changes no element.
+template <class Function>
+HWY_INLINE void ForUnits(int64_t n, int64_t units, const Function& function) {
+  const hn::CappedTag<float, 16> wide;
+  const hn::CappedTag<float, 8> narrow;
+  int64_t u = 0;
+  for (; u + 16 <= units; u += static_cast<int64_t>(hn::Lanes(wide))) {
+    for (int64_t row = 0; row < n; ++row) function(wide, row, u);
+  }
+  for (; u < units; u += static_cast<int64_t>(hn::Lanes(narrow))) {
+    for (int64_t row = 0; row < n; ++row) function(narrow, row, u);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace plimsoll
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle
