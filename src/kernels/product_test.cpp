@@ -51,11 +51,12 @@ std::vector<float> PlainLoops(const TileShape& s, const Operands& in, int pairs)
   return out;
 }
 
-void ExpectPromisedBits(const TileShape& s, ProductBackend backend, int pairs = 1) {
+// Basic: the portable tiles.
+void ExpectPromisedBits(const TileShape& s, InstructionSet instructions, int pairs = 1) {
   ProductSet set;
   const int number = set.AddNew(s);
-  set.Compile(backend);
-  ASSERT_EQ(set.backend(), backend);
+  set.Compile(ProductBackend::Generated, instructions);
+  ASSERT_EQ(set.backend(), instructions == InstructionSet::Basic ? ProductBackend::Portable : ProductBackend::Generated);
   const Operands in = RandomOperands(s, pairs, static_cast<uint64_t>(s.n * 1000 + s.k));
   std::vector<float> out = in.out;
   if (s.batch) {
@@ -74,7 +75,11 @@ void ExpectPromisedBits(const TileShape& s, ProductBackend backend, int pairs = 
       << "m " << s.m << " n " << s.n << " k " << s.k << (s.add ? " add" : "") << (s.transposed ? " transposed" : "");
 }
 
-class Product : public testing::TestWithParam<ProductBackend> {};
+class Product : public testing::TestWithParam<InstructionSet> {
+  void SetUp() override {
+    if (GetParam() > BestInstructions()) GTEST_SKIP() << "this machine does not have them";
+  }
+};
 
 TEST_P(Product, EveryHeightGivesTheBitsOfOneAccumulator) {
   for (int n = 1; n <= kTileRows; ++n) {
@@ -83,14 +88,17 @@ TEST_P(Product, EveryHeightGivesTheBitsOfOneAccumulator) {
         ExpectPromisedBits({.m = 32, .n = n, .k = k, .lda = 32, .ldb = k + 3, .ldc = 40, .add = add}, GetParam());
       }
     }
+    for (const int m : {8, 16, 24, 48, 64}) {
+      ExpectPromisedBits({.m = m, .n = n, .k = 23, .lda = 64, .ldb = 26, .ldc = 72, .add = true}, GetParam());
+    }
   }
 }
 
 TEST_P(Product, NarrowTilesAndTransposedRowsGiveTheSameBits) {
-  for (const int m : {8, 16, 24, 32}) {
-    for (const int n : {1, 3, 17, 100}) {
+  for (const int m : {8, 16, 24, 32, 48, 64}) {
+    for (const int n : {1, 3, 8, 11, 12, 17, 100}) {
       for (const int k : {1, 4, 128}) {
-        ExpectPromisedBits({.m = m, .n = n, .k = k, .lda = 32, .ldb = 112, .ldc = 32, .add = true, .transposed = true},
+        ExpectPromisedBits({.m = m, .n = n, .k = k, .lda = 64, .ldb = 112, .ldc = 64, .add = true, .transposed = true},
                            GetParam());
       }
     }
@@ -98,17 +106,20 @@ TEST_P(Product, NarrowTilesAndTransposedRowsGiveTheSameBits) {
 }
 
 TEST_P(Product, ABatchIsOneLongReduction) {
-  for (const int n : {1, 5, 24, 32}) {
-    for (const int pairs : {1, 2, 9, 32}) {
-      ExpectPromisedBits({.m = 32, .n = n, .k = 32, .lda = 32, .ldb = 32, .ldc = 64, .batch = true}, GetParam(), pairs);
+  for (const int m : {8, 16, 32}) {
+    for (const int n : {1, 5, 11, 12, 24, 32}) {
+      for (const int pairs : {1, 2, 9, 32}) {
+        ExpectPromisedBits({.m = m, .n = n, .k = 48, .lda = 32, .ldb = 64, .ldc = 64, .batch = true}, GetParam(), pairs);
+      }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, Product, testing::Values(ProductBackend::Generated, ProductBackend::Portable),
-                         [](const auto& backend) {
-                           return backend.param == ProductBackend::Generated ? "Generated" : "Portable";
-                         });
+std::string NameOf(const testing::TestParamInfo<InstructionSet>& set) {
+  return set.param == InstructionSet::Basic ? "Basic" : set.param == InstructionSet::Avx2 ? "Avx2" : "Avx512";
+}
+INSTANTIATE_TEST_SUITE_P(InstructionSets, Product,
+                         testing::Values(InstructionSet::Basic, InstructionSet::Avx2, InstructionSet::Avx512), NameOf);
 
 TEST(ProductSet, AFamilyThatIsThereIsShared) {
   ProductSet set;

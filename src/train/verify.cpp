@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/random.h"
 #include "model/weights.h"
@@ -224,6 +225,19 @@ bool SameBits(const StepResult& a, const StepResult& b) {
          std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), equal);
 }
 
+// A gradient that grows beyond what a float holds is the job's, not a mistake of ours: there is nothing to compare.
+Status CheckFloatHolds(const ReferenceResult<double>& exact) {
+  for (const auto& gradient : exact.gradients) {
+    for (const double value : gradient.values) {
+      if (std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())) continue;
+      return Status::Diverged(
+          fmt::format("verify: the gradient of {} is {} in double precision, more than a float holds", gradient.name, value),
+          "use shorter sequences, other initializers or train.truncate: training would end here too");
+    }
+  }
+  return Status::Ok();
+}
+
 template <typename T>
 std::vector<T> Joined(const std::vector<std::vector<T>>& parts) {
   std::vector<T> all;
@@ -251,9 +265,11 @@ TensorDifference JudgeTensor(std::string name, const std::vector<float>& got, co
   return result;
 }
 
-Result<VerifyReport> Verify(const Job& job) {
+Result<VerifyReport> Verify(const Job& job) { return VerifyOn(job, BestInstructions()); }
+
+Result<VerifyReport> VerifyOn(const Job& job, InstructionSet instructions) {
   FlushDenormals flush;
-  Result<std::unique_ptr<Setup>> made = SetUp(job, {});
+  Result<std::unique_ptr<Setup>> made = SetUp(job, {.instructions = instructions});
   if (!made.ok()) return made.status();
   Setup& setup = **made;
 
@@ -286,8 +302,10 @@ Result<VerifyReport> Verify(const Job& job) {
   // Everything kept, and as little as can be; the latter on the portable products.
   const int64_t blocks = setup.plan.stages.front().blocks;
   const SetupOptions others[] = {
-      {.recompute = Recompute{.segment_blocks = blocks, .slots = 0}},
-      {.recompute = Recompute{.segment_blocks = 1, .slots = 2}, .backend = ProductBackend::Portable},
+      {.recompute = Recompute{.segment_blocks = blocks, .slots = 0}, .instructions = instructions},
+      {.recompute = Recompute{.segment_blocks = 1, .slots = 2},
+       .backend = ProductBackend::Portable,
+       .instructions = instructions},
   };
   for (const SetupOptions& options : others) {
     Result<std::unique_ptr<Setup>> again = SetUp(other_threads, options);
@@ -299,6 +317,7 @@ Result<VerifyReport> Verify(const Job& job) {
 
   const auto exact = RunReference<double>(setup, numbers, weights);
   if (!exact.ok()) return exact.status();
+  PLIMSOLL_RETURN_IF_ERROR(CheckFloatHolds(exact.value()));
   std::vector<ReferenceResult<float>> twins;
   for (int number = 0; number < (NormalisesState(setup.network->spec()) ? 5 : 1); ++number) {
     std::vector<std::vector<float>> from = weights;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/machine.h"
 #include "plimsoll/trainer.h"
 
 namespace plimsoll {
@@ -13,5 +14,8 @@ namespace plimsoll {
 // up to 32; where it is more, the engine may err four times as much as the worse of the twins does.
 TensorDifference JudgeTensor(std::string name, const std::vector<float>& got, const std::vector<double>& exact,
                              const std::vector<std::vector<float>>& twins, int64_t longest_steps);
+
+// Verify, laid out and multiplied for an instruction set of the machine that need not be its best.
+Result<VerifyReport> VerifyOn(const Job& job, InstructionSet instructions);
 
 }  // namespace plimsoll

@@ -11,8 +11,8 @@
 namespace plimsoll {
 namespace {
 
-void ExpectVerified(const Job& job, const std::string& what) {
-  const Result<VerifyReport> report = Verify(job);
+void ExpectVerified(const Job& job, const std::string& what, InstructionSet instructions = BestInstructions()) {
+  const Result<VerifyReport> report = VerifyOn(job, instructions);
   ASSERT_TRUE(report.ok()) << what << ": " << report.status().message();
   EXPECT_TRUE(report.value().same_bits) << what;
   for (const TensorDifference& tensor : report.value().tensors) {
@@ -85,6 +85,33 @@ INSTANTIATE_TEST_SUITE_P(Cells, Grid,
                          testing::Combine(testing::Values(Kind::Lstm, Kind::Gru, Kind::GruBefore, Kind::Rnn, Kind::Projected,
                                                           Kind::Normalized),
                                           testing::Values(1, 3, 8, 17, 64, 100, 128, 256)));
+
+// Layouts follow the width of the machine's vectors: a machine with the widest has to show the others too.
+TEST(Verify, EveryInstructionSetAgreesWithDouble) {
+  for (const InstructionSet set : {InstructionSet::Basic, InstructionSet::Avx2, InstructionSet::Avx512}) {
+    if (set > BestInstructions()) continue;
+    for (const Kind kind : {Kind::Lstm, Kind::Gru, Kind::GruBefore, Kind::Rnn, Kind::Projected}) {
+      for (const int64_t units : {1, 8, 17, 24, 100}) {
+        const std::string what = fmt::format("set {}, cell {}, {} units", static_cast<int>(set), static_cast<int>(kind), units);
+        ExpectVerified(
+            MakeJob(Task::Classify, "generate:parity?steps=20&samples=33&min_steps=1&per_step=false",
+                    {EmbeddingOptions{.input_dim = 2, .output_dim = 5}, LayerOf(kind, units), LayerOf(kind, 9), DenseOptions{}},
+                    33),
+            what, set);
+      }
+    }
+  }
+}
+
+TEST(Verify, AGradientThatNoFloatHoldsIsTheJobsNotAMistake) {
+  Job job =
+      MakeJob(Task::Regress, "generate:adding?steps=600&samples=4",
+              {SimpleRNNOptions{.units = 8, .activation = Activation::Linear, .recurrent_dropout = 0.5}, DenseOptions{}}, 4);
+  const Result<VerifyReport> report = Verify(job);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.status().exit_code(), 5) << report.status().message();
+  EXPECT_NE(report.status().message().find("more than a float holds"), std::string::npos) << report.status().message();
+}
 
 TEST(Verify, CellsWithoutABiasAgreeWithDouble) {
   for (const Kind kind : {Kind::Lstm, Kind::Gru, Kind::GruBefore, Kind::Rnn, Kind::Projected, Kind::Normalized}) {
