@@ -144,11 +144,11 @@ void Optimizer::MoveAndLook(int layer, int64_t begin, int64_t end, const Pace& p
   for (int64_t at = begin; at < end; at += kFloatsAtOnce) {
     const int64_t next = std::min(end, at + kFloatsAtOnce);
     Move(layer, at, next, pace);
-    double sum = square_sum(memory_.layer(layer).F32(kWeights) + at, next - at);
+    bool finite = all_finite(memory_.layer(layer).F32(kWeights) + at, next - at);
     for (int moment = 0; moment < moments_; ++moment) {
-      sum += square_sum(moments.F32(MomentKey(layer, moment)) + at, next - at);
+      finite = finite && all_finite(moments.F32(MomentKey(layer, moment)) + at, next - at);
     }
-    if (std::isfinite(sum)) continue;
+    if (finite) continue;
     int first = not_finite_;
     while (layer < first && !not_finite_.compare_exchange_weak(first, layer)) {
     }

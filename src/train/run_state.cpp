@@ -86,10 +86,12 @@ bool ReadText(SnapshotReader& reader, uint64_t most, std::string& text, std::str
 
 // What a state of this program can be; a file of anybody's may claim more.
 bool IsPossible(const RunState& state) {
-  bool possible = state.updates >= 0 && state.epoch >= 1 && state.step >= 0 && state.group_rows >= 1 &&
-                  state.group_rows <= kGroupRows && state.plateau.waited >= 0 && state.best.waited >= 0 &&
-                  state.skipped.total >= 0 && state.skipped.in_a_row >= 0 && std::isfinite(state.plateau.rate) &&
-                  !std::isnan(state.plateau.best) && !std::isnan(state.best.best);
+  constexpr int64_t kMost = 1'000'000'000'000'000;
+  bool possible = state.updates >= 0 && state.updates <= kMost && state.epoch >= 1 && state.epoch <= kMost && state.step >= 0 &&
+                  state.best_generation <= kMostGeneration && state.group_rows >= 1 && state.group_rows <= kGroupRows &&
+                  state.plateau.waited >= 0 && state.best.waited >= 0 && state.skipped.total >= 0 &&
+                  state.skipped.in_a_row >= 0 && std::isfinite(state.plateau.rate) && !std::isnan(state.plateau.best) &&
+                  !std::isnan(state.best.best);
   for (const OutputSums& output : state.sums.outputs) possible = possible && output.items >= 0;
   return possible;
 }
@@ -169,7 +171,7 @@ Status RunContent::WriteTo(SnapshotWriter& writer) {
     const int64_t floats = place.bytes / static_cast<int64_t>(sizeof(float));
     for (int64_t first = 0; first < floats; first += kFloatsAtOnce) {
       const int64_t count = std::min(kFloatsAtOnce, floats - first);
-      if (!std::isfinite(square_sum(values + first, count)))
+      if (!all_finite(values + first, count))
         return Status::Diverged(fmt::format("{} holds a value that is not finite after update {}", place.name, state_.updates),
                                 "lower train.learning_rate or set train.clip_norm (1.0 is usual)");
       if (writer.Write(std::as_bytes(std::span(values + first, static_cast<size_t>(count)))) != 0) return Status::Ok();
@@ -188,6 +190,10 @@ bool RunContent::ReadFrom(SnapshotReader& reader, const SnapshotFront& front, st
   }
   for (const Place& place : places_) {
     if (!reader.Read({reinterpret_cast<std::byte*>(At(place)), static_cast<size_t>(place.bytes)})) return false;
+    if (!all_finite(reinterpret_cast<const float*>(At(place)), place.bytes / static_cast<int64_t>(sizeof(float)))) {
+      problem = place.name + " holds a value that is not finite";
+      return false;
+    }
   }
   return reader.left() == 0 && reader.Finish();
 }

@@ -43,7 +43,7 @@ uint64_t GenerationOf(std::string_view name) {
   name.remove_suffix(kEnding.size());
   const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), generation);
   const bool whole = error == std::errc() && stop == name.data() + name.size();
-  return whole && NameOf(generation, "").data() == name ? generation : 0;
+  return whole && generation <= kMostGeneration && NameOf(generation, "").data() == name ? generation : 0;
 }
 
 // Calls `visit` with the name of every entry.

@@ -27,6 +27,7 @@ class SnapshotContent {
   virtual Status WriteTo(SnapshotWriter& writer) = 0;
 };
 
+inline constexpr uint64_t kMostGeneration = 1'000'000'000'000'000;
 inline constexpr const char* kSnapshotFolder = "/snapshots";  // of a run
 std::string SnapshotName(uint64_t generation);                // "000012.plimsoll"
 // Numbers of the files in a folder that have such names, newest first; none where there is no folder.

@@ -467,7 +467,7 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   SetupOptions setting{.observer = options.observer, .fingerprint = !options.out.empty() || !options.resume.empty()};
   ChangedJob changed;
   if (!options.resume.empty()) {
-    if (!fresh) {
+    if (FolderExists(options.out + kSnapshotFolder)) {
       Result<ResizeDesk> opened = ResizeDesk::Open(options.out);
       if (!opened.ok()) return opened.status();
       desk = std::move(opened).value();
