@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "plimsoll/custom.h"
 #include "plimsoll/trainer.h"
@@ -294,6 +296,30 @@ TEST(MaxTime, EndsAsIfDoneAndGoesOnLater) {
   ASSERT_TRUE(rest.ok()) << rest.status().message();
   EXPECT_EQ(rest->ended, "");
   EXPECT_EQ(Weights(folder / "run"), Weights(folder / "straight"));
+}
+
+TEST(MaxTime, InTheMiddleOfAnEpochTheModelIsThatOfTheBestOneBefore) {
+  Folder folder;
+  Job job = SmallJob();
+  job.train.patience = 10;
+  class Slow final : public Observer {
+   public:
+    void Step(const StepReport& report) override {
+      if (report.update == 7) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    }
+  } slow;
+  Result<RunResult> run = Train(job, {.out = folder / "run", .observer = &slow, .max_seconds = 1.5});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  if (run->updates < 6) GTEST_SKIP() << "the machine was too slow for the first epoch";
+  EXPECT_EQ(run->updates, 7);
+  EXPECT_EQ(run->best_epoch, 1);
+  job.train.max_steps = 5;  // an epoch
+  const Result<ResumePoint> best = FindResumePoint("best", folder / "run");
+  ASSERT_TRUE(best.ok()) << best.status().message();
+  EXPECT_EQ(best.value().front.state.updates, 5);
+  Result<RunResult> from_best = Train(job, {.out = folder / "best", .resume = best.value().file, .allow_changes = true});
+  ASSERT_TRUE(from_best.ok()) << from_best.status().message();
+  EXPECT_EQ(Weights(folder / "run"), Weights(folder / "best"));
 }
 
 TEST(NotFinite, EndsTheRunNamesLayerAndUpdateAndKeepsTheLastGoodState) {

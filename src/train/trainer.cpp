@@ -132,6 +132,7 @@ ScoreFacts Run::FactsOf(const Setup& setup) {
 
 Status Run::Begin() {
   PLIMSOLL_RETURN_IF_ERROR(BestScore::Check(setup_.job.train, FactsOf(setup_)));
+  if (RestoresBest(setup_.job.train) && !saver_.on()) Tell("the run has no folder: the best epoch cannot be gone back to");
   PLIMSOLL_RETURN_IF_ERROR(update_.Start());
   const Result<Score> first = ScoreNow();
   if (!first.ok()) return first.status();
@@ -253,6 +254,7 @@ Status Run::StepOn(const EpochBatches& batches) {
   }
   state_.step = batches.number();
   state_.updates = update_.done();
+  last_is_best_ = false;
   saver_.Changed();
   if (observer_ != nullptr) {
     const Score so_far = ToScore(state_.sums, setup_.network->spec());
@@ -513,6 +515,9 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   run.Fill(result);
   const Status restored = run.Finish(result);
   const Result<Score> last = run.ScoreNow();
+  if (last.status().kind() == StatusKind::Interrupted || last.status().kind() == StatusKind::Terminated)
+    return Status(last.status().kind(), {.message = "stopped before the last score; all training is done and saved",
+                                         .hint = fmt::format("plimsoll train --resume {} makes the model", options.out)});
   if (!last.ok()) return last.status();
   result.last = last.value();
   if (!options.out.empty()) {
