@@ -1,6 +1,7 @@
 // A run that is stopped, damaged or changed, and what becomes of it when it goes on.
 #include "train/resume.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/file.h"
 #include "plimsoll/custom.h"
 #include "plimsoll/trainer.h"
 #include "train/train_test_files.h"
@@ -111,6 +113,43 @@ TEST(Resume, EveryTruncationAndManyFlippedBitsAreFoundAndTheOlderGenerationWins)
     file.seekp(static_cast<std::streamoff>(at)).put(whole[at]).flush();
   }
   EXPECT_EQ(FindResumePoint(folder / "run", "")->generation, generations[0]) << "the control";
+}
+
+// Somebody's content with right checksums: it is taken or refused, and nothing worse.
+TEST(Resume, ContentOfAnybodysMakingIsTakenOrRefused) {
+  Folder folder;
+  const Job job = SmallJob();
+  Watcher watcher(6);
+  ASSERT_FALSE(Train(job, {.out = folder / "run", .observer = &watcher, .stop = &watcher.stop}).ok());
+  const std::string file = FindResumePoint("last", folder / "run")->file, bytes = Contents(file);
+  std::vector<std::byte> buffer(static_cast<size_t>(kSnapshotBlockBytes));
+  const Descriptor source(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  SnapshotReader reader(source.number(), static_cast<int64_t>(bytes.size()), buffer);
+  ASSERT_TRUE(reader.Start());
+  std::vector<std::byte> content(static_cast<size_t>(reader.content_bytes()));
+  ASSERT_TRUE(reader.Read(content) && reader.Finish());
+  RandomSequence random(SeedFor(2, RandomUse::Test), 0);
+  const std::string made = folder / "made.plimsoll";
+  int taken = 0, refused = 0;
+  for (int round = 0; round < 500; ++round) {
+    std::vector<std::byte> changed = content;
+    const uint64_t numbers = 79 * 8;  // most in front, where lengths and counts stand
+    for (uint64_t flips = 1 + random.Below(3); flips > 0; --flips) {
+      const uint64_t at = random.Below(random.Below(2) == 0 ? numbers : changed.size());
+      changed[at] = static_cast<std::byte>(random.Below(4) == 0 ? 255 : random.Below(256));
+    }
+    if (random.Below(10) == 0) changed.resize(random.Below(changed.size()));
+    const Descriptor out(open(made.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    SnapshotWriter writer(out.number(), buffer, 5, static_cast<int64_t>(changed.size()));
+    ASSERT_TRUE(writer.Start() == 0 && writer.Write(changed) == 0 && writer.Finish() == 0);
+    const Result<ResumePoint> point = FindResumePoint(made, "");
+    ++(point.ok() ? taken : refused);
+    if (!point.ok() || round % 10 != 0) continue;
+    const Result<RunResult> run = Train(job, {.resume = made});
+    EXPECT_NE(run.status().kind(), StatusKind::Internal) << run.status().message();
+  }
+  EXPECT_GT(taken, 0);
+  EXPECT_GT(refused, 0);
 }
 
 TEST(Resume, ADamagedGenerationIsNamedAndTheRunEndsWithTheSameWeights) {
