@@ -28,6 +28,7 @@ enum FlagSet : unsigned {
   DataFlags = 32,   // evaluate's own
   CurveFlags = 64,  // plan's own
   ResizeFlags = 128,
+  ResumeFlags = 256,
 };
 
 struct Verb {
@@ -48,8 +49,8 @@ const std::vector<Verb>& Verbs() {
        "JOB",
        "job file, TOML or JSON; not needed when flags say it all",
        "plans a job inside its memory budget, then trains it",
-       JobFlags | RunFlags | ConfigFlags | DryRun | ProgressFlags,
-       {"plimsoll train job.toml --memory 200MB", "plimsoll train job.toml --epochs 3 --train.beta_2=0.99 --out runs/try"},
+       JobFlags | RunFlags | ResumeFlags | ConfigFlags | DryRun | ProgressFlags,
+       {"plimsoll train job.toml --memory 200MB", "plimsoll train --resume runs/job --memory 100MB"},
        RunTrain},
       {"plan",
        {},
@@ -121,8 +122,8 @@ struct ShortFlag {
 };
 constexpr std::array kShortFlags = {
     ShortFlag{"--memory", "memory.budget", "SIZE", "peak of the whole process: bytes, 256MB, 80%, auto"},
-    ShortFlag{"--max-recompute", "memory.max_recompute", "N", "times a block may be run again; 3 unless said"},
-    ShortFlag{"--spill", "memory.spill", "DIR", "a folder on a disk that may take State for recompute"},
+    ShortFlag{"--max-recompute", "memory.max_recompute", "N", "times a block may be run again; 3 unless said", false},
+    ShortFlag{"--spill", "memory.spill", "DIR", "a folder on a disk that may take State for recompute", false},
     ShortFlag{"--task", "task", "TASK", "classify or regress"},
     ShortFlag{"--data", "data.train", "FILE", "training data: .npz, .npy or generate:..."},
     ShortFlag{"--valid", "data.valid", "FILE|SHARE", "validation data, or a share of the training data"},
@@ -131,11 +132,15 @@ constexpr std::array kShortFlags = {
     ShortFlag{"--batch-size", "train.batch_size", "N", "sequences one update covers"},
     ShortFlag{"--lr", "train.learning_rate", "X", "learning rate"},
     ShortFlag{"--optimizer", "train.optimizer", "NAME", "adam, adamw, sgd, rmsprop, adagrad or lazy_adam"},
-    ShortFlag{"--lr-schedule", "train.lr_schedule", "NAME", "constant, linear, cosine, one_cycle, ..."},
+    ShortFlag{"--lr-schedule", "train.lr_schedule", "NAME", "constant, linear, cosine, one_cycle, ...", false},
     ShortFlag{"--warmup-steps", "train.warmup_steps", "N", "updates in which the rate rises from 0", false},
     ShortFlag{"--clip-norm", "train.clip_norm", "X", "bound on the norm of the whole gradient"},
     ShortFlag{"--truncate", "train.truncate", "N", "steps that backpropagation sees; 0: all", false},
-    ShortFlag{"--init-from", "init_from", "MODEL", "begin with the weights of this model folder"},
+    ShortFlag{"--patience", "train.patience", "N", "end behind so many epochs without a better one"},
+    ShortFlag{"--monitor", "train.monitor", "NAME", "what is better: val_loss, val_accuracy, ...", false},
+    ShortFlag{"--save-every", "train.save_every", "TIME|N", "between snapshots: 10m unless said, or updates"},
+    ShortFlag{"--keep", "train.keep", "N", "snapshots that stay, beside the best; 2 unless said", false},
+    ShortFlag{"--init-from", "init_from", "MODEL", "begin with the weights of this model folder", false},
     ShortFlag{"--seed", "train.seed", "N", "of weights, order and dropout"},
     ShortFlag{"--threads", "train.threads", "N", "0: all cores"},
 };
@@ -172,7 +177,8 @@ std::string GeneralHelp() {
          "\n`plimsoll VERB --help` lists a verb's flags; --version says which plimsoll this is.\n"
          "Any key of a job can be given as a flag: --train.epochs=5, --model.layers.0.units=64.\n"
          "Exit codes: 2 usage or job file, 3 data, 4 does not fit the budget, 5 diverged,\n"
-         "            6 a promise broken (a bug of ours), 7 cannot write, 1 internal error.\n"
+         "            6 a promise broken (a bug of ours), 7 cannot write, 1 internal error,\n"
+         "            130 and 143 stopped by a signal, state saved.\n"
          "\nExamples:\n  plimsoll demo\n  plimsoll train job.toml --memory 200MB\n";
 }
 
@@ -205,6 +211,8 @@ Result<std::vector<JobOverride>> TakeDottedFlags(Words& typed) {
 struct Bound {
   std::array<std::string, kShortFlags.size()> values;
   std::array<CLI::Option*, kShortFlags.size()> options = {};
+  bool skip_nonfinite = false;
+  std::string max_time;
 };
 
 void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& bound) {
@@ -219,6 +227,7 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
                              ->group(flag.listed ? "Job" : "")
                              ->take_last();
     }
+    app.add_flag("--skip-nonfinite", bound.skip_nonfinite, "leave out updates that are not finite, a few")->group("");
   }
   if (verb.flags & DataFlags) {
     app.add_option("--data", arguments.data_file, "other data than the run's own")->type_name("FILE")->take_last();
@@ -248,6 +257,17 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
   }
   if (verb.flags & RunFlags) {
     app.add_option("--out", arguments.out, "run folder, which must not exist")->type_name("DIR")->group("Run")->take_last();
+  }
+  if (verb.flags & ResumeFlags) {
+    app.add_option("--resume", arguments.resume, "go on: last or best of --out, a run folder or a snapshot")
+        ->type_name("WHICH")
+        ->group("Run")
+        ->take_last();
+    app.add_flag("--allow-changes", arguments.allow_changes, "with --resume: of the job, where they are harmless")->group("");
+    app.add_option("--max-time", bound.max_time, "save and end after 90s, 10m, 2h, ...")
+        ->type_name("TIME")
+        ->group("Run")
+        ->take_last();
   }
   if (verb.flags & DryRun) app.add_flag("--dry-run", arguments.dry_run, "plan, and train nothing")->group("Run");
   if (verb.flags & ConfigFlags) {
@@ -334,6 +354,14 @@ Result<Parsed> ParseVerb(const Verb& verb, Words typed) {
     if (bound.options[i] != nullptr && bound.options[i]->count() > 0)
       parsed.arguments.overrides.push_back({kShortFlags[i].key, bound.values[i]});
   }
+  if (bound.skip_nonfinite) parsed.arguments.overrides.push_back({"train.skip_nonfinite", "true"});
+  if (!bound.max_time.empty()) {
+    const Result<double> seconds = plimsoll::ReadDuration(bound.max_time);
+    if (!seconds.ok()) return Status::Usage("--max-time: " + seconds.status().message());
+    parsed.arguments.max_seconds = seconds.value();
+  }
+  if (parsed.arguments.allow_changes && parsed.arguments.resume.empty())
+    return Status::Usage("--allow-changes belongs to --resume", "plimsoll train --resume RUN --allow-changes");
   for (JobOverride& change : *dotted) parsed.arguments.overrides.push_back(std::move(change));
   return parsed;
 }

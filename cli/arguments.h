@@ -22,6 +22,9 @@ struct Arguments {
   bool print_config = false;
   bool dry_run = false;
   bool curve = false;
+  std::string resume;
+  bool allow_changes = false;
+  double max_seconds = 0.0;
   std::string log_format = "auto";
   std::string color = "auto";
   // evaluate and resize, which have no job to override

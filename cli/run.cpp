@@ -5,6 +5,7 @@
 #include <plimsoll/trainer.h>
 
 #include "output.h"
+#include "signals.h"
 
 using plimsoll::PrettyBytes;
 
@@ -20,6 +21,8 @@ class EpochPeaks final : public plimsoll::Observer {
   }
   void Message(std::string_view text) override { shown_.Message(text); }
   void Step(const plimsoll::StepReport& report) override { shown_.Step(report); }
+  void Saved(const plimsoll::SaveReport& report) override { shown_.Saved(report); }
+  void Resumed(int64_t updates, int64_t epoch) override { shown_.Resumed(updates, epoch); }
   void Epoch(const plimsoll::EpochReport& report) override {
     if (first_epoch_ == 0) {
       first_epoch_ = report.epoch;
@@ -46,7 +49,13 @@ class EpochPeaks final : public plimsoll::Observer {
 std::string Report(const plimsoll::RunResult& result, const EpochPeaks& peaks, const std::string& out) {
   std::string text =
       fmt::format("before  {}\nafter   {}\n", ScoreText(result.first, result.outputs), ScoreText(result.last, result.outputs));
-  text += fmt::format("time    {:.1f} s, {} updates in {} epochs\n", result.seconds, result.updates, result.epochs);
+  if (result.best_epoch > 0) text += fmt::format("best    epoch {}, whose weights the model holds\n", result.best_epoch);
+  if (result.ended == "patience") text += "ended   early: no epoch was better for train.patience epochs\n";
+  if (result.ended == "max_time") text += fmt::format("ended   by --max-time; --resume {} goes on\n", out);
+  text += fmt::format("time    {:.1f} s, {} updates in {} epochs", result.seconds, result.updates, result.epochs);
+  if (result.resumed_at > 0) text += fmt::format("; {} of them before it was resumed", result.resumed_at);
+  if (result.skipped > 0) text += fmt::format("; {} not finite and left out", result.skipped);
+  text += "\n";
   text += fmt::format("memory  planned {} · measured {} · budget {}\n", PrettyBytes(result.plan.peak_bytes),
                       PrettyBytes(result.peak_bytes), PrettyBytes(result.plan.budget_bytes));
   if (peaks.first_epoch() > 0 && peaks.last_epoch() > peaks.first_epoch()) {
@@ -70,6 +79,10 @@ Json ReportJson(const plimsoll::RunResult& result, const EpochPeaks& peaks, cons
                {"planned_bytes", result.plan.peak_bytes},
                {"budget_bytes", result.plan.budget_bytes},
                {"growth_bytes", peaks.last() - peaks.first()}};
+  if (!result.ended.empty()) json["ended"] = result.ended;
+  if (result.best_epoch > 0) json["best_epoch"] = result.best_epoch;
+  if (result.resumed_at > 0) json["resumed_at"] = result.resumed_at;
+  if (result.skipped > 0) json["skipped"] = result.skipped;
   if (!out.empty()) json["run"] = out;
   if (!result.model_folder.empty()) json["model"] = result.model_folder;
   return json;
@@ -80,7 +93,12 @@ Json ReportJson(const plimsoll::RunResult& result, const EpochPeaks& peaks, cons
 int TrainAndAnswer(const plimsoll::Job& job, const std::string& out, const Arguments& arguments) {
   std::unique_ptr<plimsoll::Observer> progress = ProgressFor(arguments);
   EpochPeaks peaks(*progress);
-  plimsoll::Result<plimsoll::RunResult> result = plimsoll::Train(job, {.out = out, .observer = &peaks});
+  plimsoll::RunOptions options{.out = out, .observer = &peaks};
+  options.resume = arguments.resume;
+  options.allow_changes = arguments.allow_changes;
+  options.stop = HearSignals();
+  options.max_seconds = arguments.max_seconds;
+  plimsoll::Result<plimsoll::RunResult> result = plimsoll::Train(job, options);
   progress.reset();  // leaves the terminal on a fresh line before anything is told
   if (!result.ok()) return Fail(arguments.json, result.status());
   return arguments.json ? AnswerJson(ReportJson(*result, peaks, out)) : Answer(Report(*result, peaks, out));

@@ -1,4 +1,4 @@
-// train: plans a job and trains it. The run folder is new, always: nothing that exists is written over.
+// train: plans a job and trains it, or goes on with a run. A new run's folder is new: nothing that exists is written over.
 #include <fmt/format.h>
 #include <plimsoll/trainer.h>
 
@@ -21,6 +21,17 @@ bool Exists(const fs::path& path) {
   return fs::symlink_status(path, error).type() != fs::file_type::not_found;
 }
 
+std::string NameOf(const Job& job, const Arguments& arguments) {
+  const std::string name = fs::path(arguments.target).stem().string();
+  if (!name.empty()) return name;
+  return job.task == plimsoll::Task::Classify ? "classify" : "regress";
+}
+
+// runs/NAME, runs/NAME-2, ...
+std::string Numbered(const std::string& name, int number) {
+  return (fs::path("runs") / (number == 1 ? name : fmt::format("{}-{}", name, number))).string();
+}
+
 // --out as given, or the first free one of runs/NAME, runs/NAME-2, ...
 Result<std::string> RunFolder(const Job& job, const Arguments& arguments) {
   if (!arguments.out.empty()) {
@@ -29,19 +40,61 @@ Result<std::string> RunFolder(const Job& job, const Arguments& arguments) {
                            "another --out, or remove it first");
     return arguments.out;
   }
-  std::string name = fs::path(arguments.target).stem().string();
-  if (name.empty()) name = job.task == plimsoll::Task::Classify ? "classify" : "regress";
   std::error_code error;
   fs::create_directories("runs", error);
   if (error) return Status::CannotWrite(fmt::format("cannot make the folder runs: {}", error.message()), "--out DIR");
-  fs::path folder = fs::path("runs") / name;
-  for (int number = 2; Exists(folder); ++number) folder = fs::path("runs") / fmt::format("{}-{}", name, number);
-  return folder.string();
+  int number = 1;
+  while (Exists(Numbered(NameOf(job, arguments), number))) ++number;
+  return Numbered(NameOf(job, arguments), number);
+}
+
+bool IsFolder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+// The run folder that --resume is about: that of a path to it or to one of its snapshots, --out, or the last of those that
+// this job would have been given. Empty: a snapshot that lies in none.
+std::string ResumedRun(const Arguments& arguments) {
+  if (arguments.resume != "last" && arguments.resume != "best") {
+    fs::path path = arguments.resume;
+    if (path.has_relative_path() && path.filename().empty()) path = path.parent_path();  // a slash at its end
+    if (IsFolder(path / "snapshots")) return path.string();
+    if (!IsFolder(path)) path = path.parent_path();
+    if (path.filename() == "snapshots") return path.has_parent_path() ? path.parent_path().string() : ".";
+    return IsFolder(arguments.resume) ? path.string() : "";
+  }
+  if (!arguments.out.empty()) return arguments.out;
+  const std::string name = fs::path(arguments.target).stem().string();
+  int number = 1;
+  while (Exists(Numbered(name, number + 1))) ++number;
+  return Numbered(name, number);
+}
+
+// Goes on with a run, in its own folder or in that of --out.
+int Resume(Arguments arguments) {
+  const bool named = arguments.resume != "last" && arguments.resume != "best";
+  if (!named && arguments.out.empty() && arguments.target.empty())
+    return Fail(arguments.json, Status::Usage(fmt::format("--resume {}: of which run?", arguments.resume),
+                                              fmt::format("plimsoll train --resume {} --out RUN", arguments.resume)));
+  const std::string run = ResumedRun(arguments);
+  if (arguments.target.empty() && !run.empty() && Exists(run + "/job.toml")) arguments.target = run + "/job.toml";
+  const JobOrExit loaded = LoadJob(arguments);
+  if (!loaded.job) return loaded.exit_code;
+  if (arguments.dry_run) return RunPlan(arguments);
+  std::string out = arguments.out.empty() ? run : arguments.out;
+  if (out.empty()) {
+    const Result<std::string> folder = RunFolder(*loaded.job, arguments);
+    if (!folder.ok()) return Fail(arguments.json, folder.status());
+    out = folder.value();
+  }
+  return TrainAndAnswer(*loaded.job, out, arguments);
 }
 
 }  // namespace
 
 int RunTrain(const Arguments& arguments) {
+  if (!arguments.resume.empty()) return Resume(arguments);
   const JobOrExit loaded = LoadJob(arguments);
   if (!loaded.job) return loaded.exit_code;
   if (arguments.dry_run) return RunPlan(arguments);

@@ -56,6 +56,16 @@ struct EpochReport {
   std::span<const std::string> outputs = {};  // names of several outputs, as the scores list them; there while it is told
 };
 
+// State that is safe on disk: written, synced, and read back.
+struct SaveReport {
+  int64_t generation = 0;
+  int64_t updates = 0;  // done by then
+  int64_t bytes = 0;
+  double seconds = 0.0;   // that it took
+  std::string_view path;  // of the file
+  bool best = false;      // it holds the best epoch so far
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -63,6 +73,8 @@ class Observer {
   virtual void Message(std::string_view) {}  // one line of plain text that the user should see
   virtual void Step(const StepReport&) {}
   virtual void Epoch(const EpochReport&) {}
+  virtual void Saved(const SaveReport&) {}
+  virtual void Resumed(int64_t /*updates*/, int64_t /*epoch*/) {}  // before the first step of a run that goes on
 };
 
 }  // namespace plimsoll

@@ -239,6 +239,8 @@ enum class Loss {
   Ctc
 };
 enum class OptimizerKind { Adam, AdamW, Sgd, RmsProp, Adagrad, LazyAdam };
+// What is looked at behind each epoch, by early stopping, the plateau schedule and the choice of the best epoch.
+enum class Monitor { Auto, Loss, Accuracy, ValLoss, ValAccuracy, ValLabelErrorRate };
 enum class LrSchedule { Constant, Linear, Cosine, Polynomial, InverseSqrt, Step, Exponential, OneCycle, Plateau };
 struct TrainOptions {
   int64_t batch_size = 32;  // sequences one update covers
@@ -279,6 +281,13 @@ struct TrainOptions {
   int64_t plateau_patience = 10;    // plateau: epochs without a better loss before that
   double plateau_min_delta = 1e-4;  // plateau: a loss is better where it is lower by more than this
   double plateau_min_lr = 0.0;      // plateau: the rate falls no further
+  Monitor monitor = Monitor::Auto;  // auto: val_loss where there is validation, else loss
+  int64_t patience = 0;             // epochs in a row without a better `monitor` after which training ends; 0: off
+  double min_delta = 0.0;           // patience: what is better is so by more than this
+  std::optional<bool> restore_best = std::nullopt;  // the model is that of the best epoch; unset: as patience is there
+  bool skip_nonfinite = false;                      // an update whose loss or gradient is not finite is left out, a few times
+  std::string save_every = "10m";  // between two snapshots: "30s", "10m", "2h", or a number of updates; 0: at the end alone
+  int64_t keep = 2;                // snapshots that stay, beside that of the best epoch
   bool operator==(const TrainOptions&) const = default;
 };
 

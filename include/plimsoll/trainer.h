@@ -1,6 +1,7 @@
 // trainer: what can be done with a Job. The command-line program is built on this header alone.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,10 +14,21 @@
 
 namespace plimsoll {
 
+// How a run is asked, from a signal handler or another thread, to finish its step, save and end: Interrupted or Terminated,
+// which is then what Train fails with. Ok: nobody asks.
+using StopRequest = std::atomic<StatusKind>;
+static_assert(StopRequest::is_always_lock_free);
+
 struct RunOptions {
   std::string out;                        // run folder; must not exist, parents must. Empty: nothing is written
   Observer* observer = nullptr;           // not owned
   std::string groups = "/sys/fs/cgroup";  // where memory groups are mounted; the run follows what its own one asks
+  // Goes on from a snapshot: "last" or "best" of `out`, which then exists, or a path: a run folder or a file. From a path,
+  // `out` is that run's own folder, or a new one.
+  std::string resume = {};
+  bool allow_changes = false;         // of the job, where they are harmless (docs/runs.md)
+  const StopRequest* stop = nullptr;  // not owned
+  double max_seconds = 0.0;           // then the run saves and ends as if it were done; 0: no limit
 };
 
 struct RunResult {
@@ -28,6 +40,10 @@ struct RunResult {
   double seconds = 0.0;
   int64_t peak_bytes = 0;  // VmHWM of the process
   std::string model_folder;
+  std::string ended = {};            // why before all epochs: "patience" or "max_time"; else empty
+  int64_t best_epoch = 0;            // whose weights the model holds, where it is not the last one; 0: it is
+  int64_t resumed_at = 0;            // updates that were done before this run
+  int64_t skipped = 0;               // updates that were left out, not being finite
   std::vector<std::string> outputs;  // names of several outputs, in the order of the scores' `outputs`
 };
 Result<RunResult> Train(const Job& job, const RunOptions& options);

@@ -56,17 +56,6 @@ Status CannotRead(const std::string& path, int64_t offset, const std::string& ca
   return Status::Data(fmt::format("{}: cannot read at byte {}: {}", path, offset, cause));
 }
 
-// Writes all of it; returns 0 or errno.
-int WriteAll(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = Retry([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
-    if (done < 0) return errno;
-    if (done == 0) return EIO;  // would loop for ever
-    bytes = bytes.subspan(static_cast<size_t>(done));
-  }
-  return 0;
-}
-
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.find_last_of('/');
   if (slash == std::string::npos) return ".";
@@ -82,6 +71,16 @@ int SyncFolder(const std::string& folder) {
 }
 
 }  // namespace
+
+int WriteAll(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = Retry([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
+    if (done < 0) return errno;
+    if (done == 0) return EIO;  // would loop for ever
+    bytes = bytes.subspan(static_cast<size_t>(done));
+  }
+  return 0;
+}
 
 Status WriteFailure(const std::string& path, const char* doing, int error) {
   const bool space = error == ENOSPC || error == EDQUOT || error == EFBIG;

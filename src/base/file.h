@@ -100,6 +100,8 @@ class FileWriter {
   Status failure_;
 };
 
+// Writes all of it, whatever a single call takes; returns 0 or errno.
+int WriteAll(int descriptor, std::span<const std::byte> bytes);
 // A small file, whole or not at all.
 Status WriteTextFile(const std::string& path, std::string_view text);
 // What a failed call on a file that is written comes to; `error` is its errno.

@@ -53,6 +53,12 @@ void Batch::Start(const int64_t* numbers, int64_t count, int64_t step) {
   }
 }
 
+void Batch::ForgetState() {
+  if (buffers_.carried == nullptr) return;
+  const int64_t table = buffers_.carried_rows * buffers_.carried_width;
+  std::fill_n(buffers_.carried + step_ % 2 * table, table, 0.0f);
+}
+
 Result<RowGroup> Batch::Read(int64_t group) {
   const SampleShape& shape = samples_->shape();
   RowGroup rows;

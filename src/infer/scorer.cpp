@@ -70,6 +70,8 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
   const MetricSink sink(metric, setup.network->spec(), engine.step);
   StepSums sums;
   for (int64_t place = 0; place < count; place += batch_size) {
+    if (setup.stop != nullptr && *setup.stop != StatusKind::Ok)
+      return Status(*setup.stop, {.message = "stopped while scoring", .hint = ""});
     const int64_t now = std::min(batch_size, count - place);
     for (int64_t i = 0; i < now; ++i) {
       switch (part) {

@@ -4,6 +4,8 @@
 
 #include <hwy/highway.h>
 
+#include <cmath>
+
 #include "kernels/activation-inl.h"
 #include "kernels/pointwise.h"
 
@@ -89,6 +91,19 @@ double SquareSum(const float* values, int64_t count) {
   return total;
 }
 
+// Without their sign, the bits of a float are the larger the further it is from zero, and largest where it is not finite.
+bool AllFinite(const float* values, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> bits;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto most = hn::Zero(bits);
+  int64_t at = 0;
+  for (; at + lanes <= count; at += lanes) most = hn::Max(most, hn::BitCast(bits, hn::Abs(hn::LoadU(d, values + at))));
+  bool finite = hn::AllFalse(bits, hn::Gt(most, hn::Set(bits, 0x7F7FFFFF)));
+  for (; at < count; ++at) finite = finite && std::isfinite(values[at]);
+  return finite;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace plimsoll
 HWY_AFTER_NAMESPACE();
@@ -102,6 +117,7 @@ HWY_EXPORT(MultiplyElements);
 HWY_EXPORT(ActivationForward);
 HWY_EXPORT(ActivationBackward);
 HWY_EXPORT(SquareSum);
+HWY_EXPORT(AllFinite);
 
 void fill_rows(float* out, const float* values, int64_t rows, int64_t width, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(FillRows)(out, values, rows, width, stride);
@@ -122,6 +138,7 @@ void activation_backward(float* d, const float* y, Activation activation, int64_
   HWY_DYNAMIC_DISPATCH(ActivationBackward)(d, y, activation, rows, width, stride);
 }
 double square_sum(const float* values, int64_t count) { return HWY_DYNAMIC_DISPATCH(SquareSum)(values, count); }
+bool all_finite(const float* values, int64_t count) { return HWY_DYNAMIC_DISPATCH(AllFinite)(values, count); }
 
 }  // namespace plimsoll
 #endif

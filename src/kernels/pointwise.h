@@ -26,5 +26,7 @@ void activation_backward(float* d, const float* y, Activation activation, int64_
 
 // Sum of squares, in double, in one fixed order.
 double square_sum(const float* values, int64_t count);
+// No infinity and no NaN among them.
+bool all_finite(const float* values, int64_t count);
 
 }  // namespace plimsoll

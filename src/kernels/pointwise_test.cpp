@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -69,6 +70,21 @@ TEST(Pointwise, SquareSumAgreesWithAPlainSum) {
     wanted += static_cast<double>(value) * static_cast<double>(value);
   }
   EXPECT_NEAR(square_sum(values.data(), 1003), wanted, 1e-9 * wanted);
+}
+
+TEST(Pointwise, OneValueThatIsNotFiniteIsSeenAnywhere) {
+  std::vector<float> values(37, -std::numeric_limits<float>::max());
+  values[3] = std::numeric_limits<float>::denorm_min();
+  EXPECT_TRUE(all_finite(values.data(), 37));
+  EXPECT_TRUE(all_finite(values.data(), 0));
+  for (size_t at = 0; at < values.size(); ++at) {
+    for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()}) {
+      const float good = std::exchange(values[at], bad);
+      EXPECT_FALSE(all_finite(values.data(), 37)) << at;
+      values[at] = good;
+    }
+  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/suggest.h"
+#include "model/job_difference.h"
 #include "model/job_schema.h"
 #include "model/job_tree.h"
 #include "model/layer_kinds.h"
@@ -321,6 +322,15 @@ Status Override(Job& job, const JobOverride& change) {
 }
 
 }  // namespace
+
+Result<Job> JobFromText(const std::string& text, const std::string& shown_as) {
+  Result<JobValue> tree = ParseJobText(text, shown_as);
+  if (!tree.ok()) return tree.status();
+  Job job;
+  GivenOnce given;
+  PLIMSOLL_RETURN_IF_ERROR(ReadTable(job, *tree, {.file = shown_as, .line = 1, .key = "", .folder = ""}, given));
+  return job;
+}
 
 Result<Job> ReadJob(const std::string& path, const std::vector<JobOverride>& overrides) {
   Job job;

@@ -236,6 +236,12 @@ constexpr std::array kSchedules = {Choice<LrSchedule>{"constant", LrSchedule::Co
                                    Choice<LrSchedule>{"exponential", LrSchedule::Exponential},
                                    Choice<LrSchedule>{"one_cycle", LrSchedule::OneCycle},
                                    Choice<LrSchedule>{"plateau", LrSchedule::Plateau}};
+constexpr std::array kMonitors = {Choice<Monitor>{"auto", Monitor::Auto},
+                                  Choice<Monitor>{"loss", Monitor::Loss},
+                                  Choice<Monitor>{"accuracy", Monitor::Accuracy},
+                                  Choice<Monitor>{"val_loss", Monitor::ValLoss},
+                                  Choice<Monitor>{"val_accuracy", Monitor::ValAccuracy},
+                                  Choice<Monitor>{"val_label_error_rate", Monitor::ValLabelErrorRate}};
 constexpr std::array kActivations = [] {
   std::array<Choice<Activation>, kActivationNames.size()> choices{};
   for (size_t i = 0; i < choices.size(); ++i) choices[i] = {kActivationNames[i].name, kActivationNames[i].activation};
@@ -354,6 +360,28 @@ Field<TrainOptions> LearningRateField() {
   return field;
 }
 
+// `train.save_every`: a stretch of time as text, or a number of updates.
+Field<TrainOptions> SaveEveryField() {
+  return {.key = "save_every",
+          .about = "between snapshots: 30s, 10m, 2h, or updates; 0: at the end alone",
+          .aliases = {"save_steps"},
+          .set =
+              [](TrainOptions& train, const JobValue& value, const KeyPlace& at) {
+                constexpr std::string_view kWanted = "a stretch of time such as \"10m\", or a number of updates";
+                if (value.kind != Kind::Whole && value.kind != Kind::Text) return Refused(at, kWanted, value);
+                const std::string text = value.kind == Kind::Text ? value.text : fmt::format("{}", value.whole);
+                if (!ReadSaveInterval(text).ok()) return Refused(at, kWanted, value);
+                train.save_every = text;
+                return Status::Ok();
+              },
+          .get =
+              [](const TrainOptions& train) {
+                const Result<SaveInterval> interval = ReadSaveInterval(train.save_every);
+                const bool time = interval.ok() && interval.value().seconds > 0.0;
+                return interval.ok() && !time ? WholeValue(interval.value().updates) : TextValue(train.save_every);
+              }};
+}
+
 // `memory.budget`: text, or a plain number of bytes.
 Field<MemoryOptions> BudgetField() {
   return {.key = "budget",
@@ -446,6 +474,15 @@ std::vector<Field<TrainOptions>> TrainFields() {
       Whole("plateau_patience", &T::plateau_patience, {0, 1'000'000'000}, "plateau: epochs without a better loss before that"),
       Number("plateau_min_delta", &T::plateau_min_delta, {.min = 0.0, .max = 1e9}, "plateau: a better loss is lower by more"),
       Number("plateau_min_lr", &T::plateau_min_lr, {.min = 0.0, .max = 1000.0}, "plateau: the rate falls no further"),
+      OneOf("monitor", &T::monitor, kMonitors, "auto, loss, accuracy, val_loss, val_accuracy or val_label_error_rate"),
+      Whole("patience", &T::patience, {0, 1'000'000'000}, "epochs without a better monitor before the end; 0: off",
+            {"early_stopping_patience"}),
+      Number("min_delta", &T::min_delta, {.min = 0.0, .max = 1e9}, "patience: what is better is so by more"),
+      Flag("restore_best", &T::restore_best, "the model is that of the best epoch; unset: with patience",
+           {"restore_best_weights", "load_best_model_at_end"}),
+      Flag("skip_nonfinite", &T::skip_nonfinite, "leave out an update that is not finite, a few times"),
+      SaveEveryField(),
+      Whole("keep", &T::keep, {2, 1000}, "snapshots that stay, beside the best", {"save_total_limit", "max_to_keep"}),
       Flag("use_ema", &T::use_ema, "score and save a running average of the weights"),
       Number("ema_momentum", &T::ema_momentum, kShareBelowOne, "share of the average that stays at each update", {"ema_decay"}),
       Whole("truncate", &T::truncate, {0, 1'000'000'000}, "steps that backpropagation sees; 0: all of them", {"bptt"}),
@@ -628,7 +665,6 @@ constexpr std::array kForeignNames = {
     ForeignName{"train", "amsgrad", "leave it out: adam and adamw are the plain ones"},
     ForeignName{"train", "centered", "leave it out: rmsprop is the plain one"},
     ForeignName{"train", "warmup_ratio", "write warmup_steps: a number of updates"},
-    ForeignName{"train", "patience", "with lr_schedule = \"plateau\": write plateau_patience"},
     ForeignName{"train", "min_lr", "with lr_schedule = \"plateau\": write plateau_min_lr"},
     ForeignName{"train", "memory", "write budget in [memory]"},
     ForeignName{"train", "loss_weights", "write loss_weight on each of [[outputs]]"},

@@ -40,6 +40,8 @@ JobValue TextValue(std::string text);
 JobValue NumberListValue(const std::vector<double>& numbers);
 JobValue TextListValue(const std::vector<std::string>& texts);
 
+// As it stands in a job file that we write.
+std::string TomlValue(const JobValue& value);
 // A number as TOML and JSON read it back, to the bit, and never as a whole number: "1.0", "1e-07".
 std::string NumberText(double number);
 // `text` in double quotes, shortened and without control bytes: fit for a message.

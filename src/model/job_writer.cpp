@@ -29,6 +29,8 @@ std::string TomlText(std::string_view text) {
   return quoted + "\"";
 }
 
+}  // namespace
+
 std::string TomlValue(const JobValue& value) {
   switch (value.kind) {
     case JobValue::Kind::Flag:
@@ -46,6 +48,8 @@ std::string TomlValue(const JobValue& value) {
       return TomlText(value.text);
   }
 }
+
+namespace {
 
 template <typename Owner>
 void AppendField(std::string& out, std::string_view key, const Field<Owner>& field, const Owner& owner) {

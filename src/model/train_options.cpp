@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <string_view>
 #include <utility>
+
+#include "plimsoll/text.h"
 
 namespace plimsoll {
 namespace {
@@ -36,6 +39,19 @@ int MomentsOf(const TrainOptions& options) {
       return 1;
   }
   __builtin_unreachable();
+}
+
+Result<SaveInterval> ReadSaveInterval(const std::string& text) {
+  constexpr int64_t kMostUpdates = 1'000'000'000'000;
+  SaveInterval interval;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, interval.updates);
+  if (error == std::errc() && stop == end && interval.updates >= 0 && interval.updates <= kMostUpdates) return interval;
+  const Result<double> seconds = ReadDuration(text);
+  const bool number = error == std::errc() && stop == end;
+  if (number || !seconds.ok() || seconds.value() <= 0.0)
+    return Status::Usage(fmt::format("wanted a stretch of time such as 10m, or a number of updates, got {}", text));
+  return SaveInterval{.seconds = seconds.value(), .updates = 0};
 }
 
 Status CheckTrainOptions(const TrainOptions& options) {
@@ -82,6 +98,13 @@ Status CheckTrainOptions(const TrainOptions& options) {
         fmt::format("train.plateau_patience = {}: a setting of lr_schedule plateau alone", options.plateau_patience),
         "leave it out, or choose what it belongs to");
   }
+  if (options.min_delta != defaults.min_delta && options.patience == 0 && !RestoresBest(options)) {
+    return Status::Usage(fmt::format("train.min_delta = {}: a setting of patience alone", options.min_delta),
+                         "leave it out, or set train.patience");
+  }
+  if (const Result<SaveInterval> interval = ReadSaveInterval(options.save_every); !interval.ok())
+    return Status::Usage("train.save_every: " + interval.status().message());
+  if (options.keep < 2) return Status::Usage(fmt::format("train.keep = {}: wanted at least 2", options.keep));
   if (options.lr_decay_steps != 0 && !decays) {
     return Status::Usage(
         fmt::format("train.lr_decay_steps = {}: a setting of lr_schedule step and exponential alone", options.lr_decay_steps),

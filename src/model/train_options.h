@@ -12,6 +12,17 @@ double LearningRateOf(const TrainOptions& options);
 // Floats that the optimizer carries from update to update, for each weight.
 int MomentsOf(const TrainOptions& options);
 
+// Between two snapshots; one of the two is 0, both: they are written at the end alone.
+struct SaveInterval {
+  double seconds = 0.0;
+  int64_t updates = 0;
+};
+// Of train.save_every.
+Result<SaveInterval> ReadSaveInterval(const std::string& text);
+
+// Whether the model that is left is that of the best epoch.
+inline bool RestoresBest(const TrainOptions& options) { return options.restore_best.value_or(options.patience > 0); }
+
 // Refuses settings that do not go together, and a setting that the chosen optimizer or schedule does not have.
 Status CheckTrainOptions(const TrainOptions& options);
 

@@ -1,11 +1,15 @@
 // Counts what operator new is asked for, to hold a session to its promise: no allocation in a caller's loop.
 #include <gtest/gtest.h>
 
+#include <stdlib.h>
+
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 
 #include "plimsoll/session.h"
+#include "plimsoll/trainer.h"
 
 namespace {
 std::atomic<int64_t> allocations = 0;
@@ -56,6 +60,39 @@ TEST(Allocation, ALoopOfASessionAllocatesNothing) {
   EXPECT_TRUE(all_well);
   EXPECT_FALSE(session.ReadWeights("no such tensor", values).ok());
   EXPECT_GT(allocations - before, 0) << "negative control: the message of a failure is seen";
+}
+
+// Notes what was allocated from the end of the first epoch to the end of the last one.
+class EpochAllocations final : public Observer {
+ public:
+  void Epoch(const EpochReport& report) override {
+    if (report.epoch == 1) first = allocations;
+    last = allocations;
+  }
+  void Saved(const SaveReport&) override { ++saves; }
+  int64_t first = 0, last = 0, saves = 0;
+};
+
+TEST(Allocation, ARunThatSavesAllTheTimeAllocatesNothing) {
+  std::string out = testing::TempDir() + "plimsoll_XXXXXX";
+  ASSERT_NE(mkdtemp(out.data()), nullptr);
+  Job job;
+  job.task = Task::Regress;
+  job.data.train = "generate:adding?steps=20&samples=60&min_steps=2";
+  job.data.valid_share = 0.2;
+  job.layers = {{"", LSTMOptions{.units = 8}}, {"", DenseOptions{}}};
+  job.train.epochs = 4;
+  job.train.threads = 2;
+  job.train.use_ema = true;
+  job.train.patience = 100;  // the best epoch is saved, too
+  job.train.save_every = "1";
+  job.memory.budget = "1GB";
+  EpochAllocations seen;
+  const Result<RunResult> run = Train(job, {.out = out + "/run", .observer = &seen});
+  std::filesystem::remove_all(out);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_GE(seen.saves, 8);
+  EXPECT_EQ(seen.last - seen.first, 0);
 }
 
 }  // namespace

@@ -72,18 +72,19 @@ double LearningRateAt(const TrainOptions& options, int64_t update, int64_t total
 }
 
 Plateau::Plateau(const TrainOptions& options)
-    : options_(options), rate_(LearningRateOf(options)), best_(std::numeric_limits<double>::infinity()) {}
+    : options_(options), state_{.rate = LearningRateOf(options), .best = std::numeric_limits<double>::infinity()} {}
 
-void Plateau::EpochEnded(double loss) {
+void Plateau::EpochEnded(double value) {
   if (options_.lr_schedule != LrSchedule::Plateau) return;
-  if (loss < best_ - options_.plateau_min_delta) {
-    best_ = loss;
-    waited_ = 0;
+  if (value < state_.best - options_.plateau_min_delta) {
+    state_.best = value;
+    state_.waited = 0;
     return;
   }
-  if (++waited_ < options_.plateau_patience) return;
-  waited_ = 0;
-  if (rate_ > options_.plateau_min_lr) rate_ = std::max(rate_ * options_.plateau_factor, options_.plateau_min_lr);
+  if (++state_.waited < options_.plateau_patience) return;
+  state_.waited = 0;
+  double& rate = state_.rate;
+  if (rate > options_.plateau_min_lr) rate = std::max(rate * options_.plateau_factor, options_.plateau_min_lr);
 }
 
 }  // namespace plimsoll

@@ -26,19 +26,25 @@ int64_t TotalUpdates(const TrainOptions& options, int64_t samples);
 double LearningRateAt(const TrainOptions& options, int64_t update, int64_t total_updates);
 
 // What a run holds of lr_schedule = "plateau", which is Keras's ReduceLROnPlateau: behind plateau_patience epochs in a row
-// whose loss is not lower than the best by more than plateau_min_delta, the rate is multiplied with plateau_factor, down to
+// whose value is not lower than the best by more than plateau_min_delta, the rate is multiplied with plateau_factor, down to
 // plateau_min_lr. Under another schedule it never lowers anything.
 class Plateau {
  public:
+  // All that changes while a run goes on.
+  struct State {
+    double rate = 0.0;
+    double best = 0.0;
+    int64_t waited = 0;  // epochs
+  };
   explicit Plateau(const TrainOptions& options);
-  void EpochEnded(double loss);  // of validation, where there is some; else of training
-  double rate() const { return rate_; }
+  void EpochEnded(double value);  // of what is monitored: the lower, the better
+  double rate() const { return state_.rate; }
+  const State& state() const { return state_; }
+  void Restore(const State& state) { state_ = state; }
 
  private:
   TrainOptions options_;
-  double rate_;
-  double best_;
-  int64_t waited_ = 0;  // epochs
+  State state_;
 };
 
 }  // namespace plimsoll

@@ -32,7 +32,7 @@ Result<std::string> FindModelFolder(const std::string& path) {
 Result<Job> ReadModelJob(const std::string& folder) { return ReadJob(folder + kJobFile, {}); }
 
 Status WriteModel(const std::string& folder, const Setup& setup, const Engine& engine) {
-  PLIMSOLL_RETURN_IF_ERROR(MakeFolder(folder));
+  if (!FolderExists(folder)) PLIMSOLL_RETURN_IF_ERROR(MakeFolder(folder));
   const std::vector<WeightPlace> places = WeightPlaces(*setup.network);
   std::vector<SafetensorsTensor> tensors;
   for (const WeightPlace& place : places) tensors.push_back({place.name, place.shape()});

@@ -13,6 +13,7 @@ namespace plimsoll {
 Result<std::string> FindModelFolder(const std::string& path);
 Result<Job> ReadModelJob(const std::string& folder);
 
+// Makes the folder, or replaces its files where a run that goes on had one.
 Status WriteModel(const std::string& folder, const Setup& setup, const Engine& engine);
 // Every tensor of the network must be there with its shape, and nothing else.
 Status ReadWeights(const std::string& folder, const Setup& setup, const Engine& engine);

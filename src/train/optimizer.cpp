@@ -105,7 +105,7 @@ Status Optimizer::Update(int64_t update, double learning_rate) {
         if (tensor.row_floats > 0) {
           MoveTouched(layer, begin, end, tensor.row_floats, own);
         } else {
-          Move(layer, begin, end, own);
+          MoveAndLook(layer, begin, end, own);
         }
       }
       if (!options_.use_ema) return;
@@ -129,13 +129,37 @@ void Optimizer::SwapAverages() {
 }
 
 // Of weights [begin, end) of a table: those in rows that the batch has looked up.
-void Optimizer::MoveTouched(int layer, int64_t begin, int64_t end, int64_t row_floats, const Pace& pace) const {
+void Optimizer::MoveTouched(int layer, int64_t begin, int64_t end, int64_t row_floats, const Pace& pace) {
   const uint64_t* touched = memory_.layer(layer).U64(kTouched);
   for (int64_t at = begin; at < end;) {
     const int64_t row = at / row_floats, next = std::min(end, (row + 1) * row_floats);
-    if ((touched[row / 64] >> row % 64 & 1) != 0) Move(layer, at, next, pace);
+    if ((touched[row / 64] >> row % 64 & 1) != 0) MoveAndLook(layer, at, next, pace);
     at = next;
   }
+}
+
+void Optimizer::MoveAndLook(int layer, int64_t begin, int64_t end, const Pace& pace) {
+  constexpr int64_t kFloatsAtOnce = 2048;
+  const OwnerMemory& moments = memory_.owner(NetworkOwner::Optimizer);
+  for (int64_t at = begin; at < end; at += kFloatsAtOnce) {
+    const int64_t next = std::min(end, at + kFloatsAtOnce);
+    Move(layer, at, next, pace);
+    bool finite = all_finite(memory_.layer(layer).F32(kWeights) + at, next - at);
+    for (int moment = 0; moment < moments_; ++moment) {
+      finite = finite && all_finite(moments.F32(MomentKey(layer, moment)) + at, next - at);
+    }
+    if (finite) continue;
+    int first = not_finite_;
+    while (layer < first && !not_finite_.compare_exchange_weak(first, layer)) {
+    }
+  }
+}
+
+Status Optimizer::CheckFinite(int64_t update) const {
+  if (not_finite_ == kNone) return Status::Ok();
+  return Status::Diverged(
+      fmt::format("the weights or moments of layer '{}' are not finite after update {}", network_.name(not_finite_), update),
+      "lower train.learning_rate or set train.clip_norm (1.0 is usual)");
 }
 
 // Weights [begin, end) of a layer.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/file.h"
 #include "base/threads.h"
 #include "infer/scorer.h"
 #include "model/weights.h"
@@ -184,6 +185,7 @@ Status Session::WriteGradient(std::string_view tensor, std::span<const float> va
 
 Status Session::Save(const std::string& folder) {
   FlushDenormals flush;
+  if (FolderExists(folder)) return Status::CannotWrite(fmt::format("{} exists already", folder), "name a new folder");
   parts_->has_gradient = false;
   parts_->update.SwapAverages();
   Status written = WriteModel(folder, *parts_->setup, *parts_->engine);

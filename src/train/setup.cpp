@@ -17,6 +17,7 @@
 #include "model/train_options.h"
 #include "train/budget.h"
 #include "train/changes.h"
+#include "train/data_fingerprint.h"
 
 namespace plimsoll {
 namespace {
@@ -267,6 +268,12 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   if (!spec.ok()) return spec.status();
   if (spec->carried) PLIMSOLL_RETURN_IF_ERROR(CheckCarried(*setup));
   Resolve(setup->job, spec.value());
+  if (options.fingerprint) {
+    const Result<uint64_t> fingerprint = FingerprintOf(*setup->samples, setup->valid.get());
+    if (!fingerprint.ok()) return fingerprint.status();
+    setup->fingerprint = fingerprint.value();
+  }
+  if (options.check) PLIMSOLL_RETURN_IF_ERROR(options.check(*setup));
   setup->network = std::make_unique<Network>(std::move(spec).value(), VectorLanes(options.instructions));
   setup->pool = std::make_unique<ThreadPool>(threads.value());
   setup->products = std::make_unique<ProductSet>();
@@ -277,6 +284,14 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   input.operations_per_second = ProductSpeed(*setup->pool).Measure(kSpeedSamples).best;
   const LengthFacts lengths = LookAtLengths(*setup->samples, setup->valid.get(), job.train.batch_size);
   input.worst_lengths = lengths.worst;
+  const auto own_rows = static_cast<int64_t>(input.worst_lengths.size());
+  if (options.group_rows > own_rows)
+    return Status::Data(
+        fmt::format("the snapshot ran {} rows together, and the job has groups of {}", options.group_rows, own_rows));
+  if (options.group_rows > 0) {
+    input.worst_lengths.resize(static_cast<size_t>(options.group_rows));
+    input.fewest_rows = options.group_rows;
+  }
   DescribeNetwork(input, *setup->network,
                   {.job = job, .shape = shape, .samples = setup->samples->count(), .training = options.training},
                   lengths.row_steps);
@@ -299,9 +314,11 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   input.budget_bytes = budget.value().bytes;
   setup->plan = options.recompute ? PlanWith(input, {static_cast<int64_t>(input.worst_lengths.size()), *options.recompute})
                                   : FitToBudget(input);
+  if (options.group_rows > 0) setup->plan.rounding_only_change = options.group_rows < own_rows;
   setup->plan.assumptions.push_back(setup->products->Describe());
   if (!budget.value().note.empty()) setup->plan.assumptions.push_back(budget.value().note);
-  if (!setup->plan.feasible && !options.recompute) setup->plan.changes = ChangesThatHelp(*setup, shape);
+  if (!setup->plan.feasible && !options.recompute && options.group_rows == 0)
+    setup->plan.changes = ChangesThatHelp(*setup, shape);
   const Status fits = CheckFeasible(setup->plan);
   if (!fits.ok() && options.must_fit && !options.recompute) return fits;
   return setup;

@@ -3,6 +3,7 @@
 //   process base -> plan inside the budget -> map and populate the arena. After it nothing allocates.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +22,11 @@
 #include "plimsoll/observer.h"
 #include "plimsoll/options.h"
 #include "plimsoll/plan.h"
+#include "plimsoll/trainer.h"
 
 namespace plimsoll {
+
+struct Setup;
 
 struct SetupOptions {
   bool training = true;                               // false: evaluation alone
@@ -31,6 +35,10 @@ struct SetupOptions {
   ProductBackend backend = ProductBackend::Generated;
   InstructionSet instructions = BestInstructions();
   Observer* observer = nullptr;
+  // For a run that saves or goes on from what it saved:
+  bool fingerprint = false;  // of the data is wanted
+  int64_t group_rows = 0;    // rows that run together, whatever else would fit; 0: as the planner likes
+  std::function<Status(const Setup&)> check = nullptr;  // may refuse the job before it is planned
 };
 
 // A job, planned. Made by SetUp; Open gives it memory.
@@ -42,9 +50,11 @@ struct Setup {
   std::unique_ptr<Network> network;
   std::unique_ptr<ProductSet> products;
   std::unique_ptr<ThreadPool> pool;
-  std::vector<std::string> outputs;  // their names, where the job lists several
-  std::unique_ptr<SpillFile> spill;  // null: the job names no folder for it
-  PlanInput input;                   // what `plan` was made from
+  std::vector<std::string> outputs;   // their names, where the job lists several
+  std::unique_ptr<SpillFile> spill;   // null: the job names no folder for it
+  uint64_t fingerprint = 0;           // of the data, where it was asked for
+  const StopRequest* stop = nullptr;  // null: nobody asks
+  PlanInput input;                    // what `plan` was made from
   Plan plan;
 };
 Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options);

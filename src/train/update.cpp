@@ -47,6 +47,13 @@ Status Update::Start() {
   return Status::Ok();
 }
 
+void Update::Continue(int64_t done, int64_t step_in_epoch, const Plateau::State* plateau) {
+  done_ = done;
+  batch_.ContinueAfter(step_in_epoch);
+  if (plateau != nullptr) plateau_.Restore(*plateau);
+  engine_.step.PrepareWeights();
+}
+
 Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums, int64_t step_in_epoch) {
   StepSums own;
   batch_.Start(numbers, count, step_in_epoch);
@@ -62,7 +69,11 @@ Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums, 
   own.penalties += engine_.penalty.Value() * static_cast<double>(own.outputs[0].items);
   engine_.penalty.AddGradient();
   if (!std::isfinite(own.MeanLoss(spec))) {
-    return Status::Diverged(fmt::format("the loss is not finite at update {}", done_ + 1),
+    // Weights are finite, or the update before would have said so: the first output whose own loss is not is the place.
+    size_t output = 0;
+    while (output + 1 < spec.outputs.size() && std::isfinite(own.outputs[output].loss)) ++output;
+    return Status::Diverged(fmt::format("the loss behind layer '{}' is not finite at update {}",
+                                        setup_.network->name(spec.outputs[output].node), done_ + 1),
                             "lower train.learning_rate or set train.clip_norm (1.0 is usual)");
   }
   sums.Add(own);
@@ -76,8 +87,9 @@ double Update::learning_rate() const {
 
 Status Update::Apply(double rate_factor) {
   PLIMSOLL_RETURN_IF_ERROR(optimizer_.Update(done_ + 1, rate_factor * learning_rate()));
-  engine_.step.PrepareWeights();
   ++done_;
+  PLIMSOLL_RETURN_IF_ERROR(optimizer_.CheckFinite(done_));
+  engine_.step.PrepareWeights();
   return Status::Ok();
 }
 

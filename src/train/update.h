@@ -26,8 +26,14 @@ class Update {
   // Changes the weights by the gradient, at so many times the learning rate of the schedule.
   Status Apply(double rate_factor = 1.0);
   double learning_rate() const;  // of the next update, by the schedule
-  // The loss by which a rate that waits for a plateau goes.
-  void EpochEnded(double loss) { plateau_.EpochEnded(loss); }
+  // What a rate that waits for a plateau goes by: the lower, the better.
+  void EpochEnded(double value) { plateau_.EpochEnded(value); }
+  const Plateau::State& plateau() const { return plateau_.state(); }
+  // Instead of Start: weights, moments and State are in their places already, as they were after so many updates and batches
+  // of an epoch.
+  void Continue(int64_t done, int64_t step_in_epoch, const Plateau::State* plateau);
+  // After a batch that was left out: what State it ended with is not to be had.
+  void ForgetState() { batch_.ForgetState(); }
   // With use_ema, between the weights that are trained and their averages, which are scored and saved.
   void SwapAverages();
   // What a run is scored on, with the averages where they are kept. The weights that are trained come back behind it.

@@ -33,40 +33,12 @@ max_steps = {UPDATES}
 """
 
 
-# 320 batches an epoch, so that a new budget comes in the middle of one, where each row's State goes on.
-STATEFUL_JOB = f"""task = "classify"
-[data]
-train = "generate:copy?delay=180&count=10&samples=10240"
-[[model.layers]]
-type = "Embedding"
-output_dim = 16
-[[model.layers]]
-type = "LSTM"
-units = 64
-stateful = true
-[[model.layers]]
-type = "GRU"
-units = 32
-stateful = true
-[[model.layers]]
-type = "Dense"
-[train]
-batch_size = 32
-epochs = 100000
-max_steps = {UPDATES}
-shuffle = false
-"""
-
-
 class Resize(unittest.TestCase):
     def setUp(self):
         self.holder = tempfile.TemporaryDirectory(prefix="plimsoll_resize_")
         self.job = os.path.join(self.holder.name, "job.toml")
-        self.write(JOB)
-
-    def write(self, job):
         with open(self.job, "w") as file:
-            file.write(job)
+            file.write(JOB)
 
     def tearDown(self):
         self.holder.cleanup()
@@ -121,12 +93,28 @@ class Resize(unittest.TestCase):
         self.assertEqual(self.weights("changed"), self.weights("straight"))
         self.assertEqual([name for name in os.listdir(changed) if name.endswith("request")], [])
 
-    def test_state_that_goes_on_from_batch_to_batch_survives(self):
-        self.write(STATEFUL_JOB)
-        self.test_less_then_too_little_then_more()
-        self.write(STATEFUL_JOB.replace("stateful = true", ""))
-        self.call("train", self.job, "--memory", "1GB", "--out", self.run_folder("fresh"), "--quiet")
-        self.assertNotEqual(self.weights("fresh"), self.weights("straight"), "State that goes on changes nothing: nothing is shown")
+    def test_state_that_goes_on_goes_on(self):
+        with open(self.job, "w") as file:
+            file.write(JOB.replace("&min_steps=20", "").replace("units = 64", "units = 64\nstateful = true") + "shuffle = false\n")
+        plan = self.call("plan", self.job, "--memory", "1GB")
+        full, smallest = plan["full_speed_bytes"], plan["own_groups_bytes"]
+        self.call("train", self.job, "--memory", str(full), "--out", self.run_folder("straight"), "--quiet")
+        folder = self.run_folder("changed")
+        running = subprocess.Popen([PLIMSOLL, "train", self.job, "--memory", str(full), "--out", folder, "--json", "--quiet"], stdout=subprocess.DEVNULL)
+        try:
+            while not os.path.exists(os.path.join(folder, "lock")):
+                self.assertIsNone(running.poll())
+                time.sleep(0.01)
+            taken = []
+            for amount in (smallest, full, smallest, full):
+                taken.append(self.call("resize", folder, "--memory", str(amount))["update"])
+            self.assertTrue(any(update % 20 != 0 for update in taken), "only between epochs, where State begins anew")
+            running.wait(timeout=300)
+        finally:
+            running.kill()
+            running.wait()
+        self.assertEqual(running.returncode, 0)
+        self.assertEqual(self.weights("changed"), self.weights("straight"))
 
     def test_where_the_peak_cannot_be_counted_anew(self):
         """The system's peak is then that of the larger budget before, which must not end the run."""

@@ -1,0 +1,27 @@
+// digest: 64 bits over a whole file, put together piece by piece: XXH64 (Yann Collet's xxHash), which is as fast as memory is
+//   read. It finds damage, not malice.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace plimsoll {
+
+class Digest {
+ public:
+  explicit Digest(uint64_t seed = 0);
+  // How the bytes are cut into pieces does not matter.
+  void Add(std::span<const std::byte> bytes);
+  uint64_t value() const;
+
+ private:
+  void Stripe(const std::byte* at);
+  std::array<uint64_t, 4> lanes_;
+  std::array<std::byte, 32> waiting_{};  // less than a stripe
+  uint64_t seed_;
+  uint64_t total_ = 0;
+};
+
+}  // namespace plimsoll
