@@ -20,6 +20,7 @@ class EpochPeaks final : public plimsoll::Observer {
   }
   void Message(std::string_view text) override { shown_.Message(text); }
   void Step(const plimsoll::StepReport& report) override { shown_.Step(report); }
+  void Work(const plimsoll::WorkReport& report) override { shown_.Work(report); }
   void Epoch(const plimsoll::EpochReport& report) override {
     if (first_epoch_ == 0) {
       first_epoch_ = report.epoch;

@@ -56,12 +56,20 @@ struct EpochReport {
   std::span<const std::string> outputs = {};  // names of several outputs, as the scores list them; there while it is told
 };
 
+// Work that is no step of training and takes its time: validation, getting data ready.
+struct WorkReport {
+  std::string_view what;  // "validation"
+  int64_t done = 0;
+  int64_t total = 0;  // 0: not known
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void Planned(const Plan&) {}
   virtual void Message(std::string_view) {}  // one line of plain text that the user should see
   virtual void Step(const StepReport&) {}
+  virtual void Work(const WorkReport&) {}
   virtual void Epoch(const EpochReport&) {}
 };
 

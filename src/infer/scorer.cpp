@@ -61,7 +61,7 @@ Score ToScore(const StepSums& sums, const Spec& spec) {
   return score;
 }
 
-Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count) {
+Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count, Observer* observer) {
   Samples* samples = part == ScoredPart::ValidationFile ? setup.valid.get() : setup.samples.get();
   Batch batch(samples, engine.batch_buffers(CarriedBy::Scores), setup.plan.group_rows, setup.network->spec().reversed);
   int64_t* numbers = engine.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
@@ -90,6 +90,7 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
       if (!rows.ok()) return rows.status();
       engine.step.EvaluateGroup(rows.value(), sums);
     }
+    if (observer != nullptr) observer->Work({.what = "validation", .done = place + now, .total = count});
   }
   Score score = ToScore(sums, setup.network->spec());
   score.loss += engine.penalty.Value();
@@ -97,11 +98,12 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
   return score;
 }
 
-Result<Score> ScoreRun(Setup& setup, Engine& engine) {
-  if (setup.valid != nullptr) return ScoreSamples(setup, engine, ScoredPart::ValidationFile, setup.valid->count());
+Result<Score> ScoreRun(Setup& setup, Engine& engine, Observer* observer) {
+  if (setup.valid != nullptr) return ScoreSamples(setup, engine, ScoredPart::ValidationFile, setup.valid->count(), observer);
   if (setup.split->valid_count() > 0)
-    return ScoreSamples(setup, engine, ScoredPart::ValidationShare, setup.split->valid_count());
-  return ScoreSamples(setup, engine, ScoredPart::Training, std::min(kScoredTrainingSamples, setup.split->train_count()));
+    return ScoreSamples(setup, engine, ScoredPart::ValidationShare, setup.split->valid_count(), observer);
+  return ScoreSamples(setup, engine, ScoredPart::Training, std::min(kScoredTrainingSamples, setup.split->train_count()),
+                      observer);
 }
 
 }  // namespace plimsoll

@@ -10,11 +10,11 @@ namespace plimsoll {
 
 enum class ScoredPart { Training, ValidationShare, ValidationFile };
 
-// The first `count` samples of a part, in file order.
-Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count);
+// The first `count` samples of a part, in file order. `observer`, where there is one, is told how far it is.
+Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count, Observer* observer = nullptr);
 
 // What a run is scored on: its validation data, else the first 1024 training samples.
-Result<Score> ScoreRun(Setup& setup, Engine& engine);
+Result<Score> ScoreRun(Setup& setup, Engine& engine, Observer* observer = nullptr);
 
 Score ToScore(const StepSums& sums, const Spec& spec);
 

@@ -47,7 +47,7 @@ class Run {
 
   Status Start() { return update_.Start(); }
   Status Epochs(RunResult& result);
-  Result<Score> ScoreNow() { return ScoreRun(setup_, engine_); }
+  Result<Score> ScoreNow() { return ScoreRun(setup_, engine_, observer_); }
   // The weights that are scored and saved take the place of those that are trained.
   void Finish() { update_.SwapAverages(); }
   int64_t peak_bytes() const { return std::max(peak_before_, PeakResidentBytes()); }
@@ -118,7 +118,7 @@ Status Run::Epoch(int64_t epoch) {
   end.train = ToScore(sums, setup_.network->spec());
   end.outputs = setup_.outputs;
   if (has_valid()) {
-    const Result<Score> valid = update_.ScoreAveraged();
+    const Result<Score> valid = update_.ScoreAveraged(observer_);
     if (!valid.ok()) return valid.status();
     end.has_valid = true;
     end.valid = valid.value();

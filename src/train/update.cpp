@@ -87,9 +87,9 @@ void Update::SwapAverages() {
   engine_.step.PrepareWeights();
 }
 
-Result<Score> Update::ScoreAveraged() {
+Result<Score> Update::ScoreAveraged(Observer* observer) {
   SwapAverages();
-  Result<Score> score = ScoreRun(setup_, engine_);
+  Result<Score> score = ScoreRun(setup_, engine_, observer);
   SwapAverages();
   return score;
 }
