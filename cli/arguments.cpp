@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <span>
 #include <utility>
 
@@ -261,6 +262,15 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
         ->group("Run")
         ->take_last();
     app.add_option("--color", arguments.color, "auto, never or always")->type_name("WHEN")->group("Run")->take_last();
+    app.add_option("--log-every", arguments.log_every, "updates between two lines of the run's logs")
+        ->type_name("N")
+        ->group("")
+        ->take_last();
+    app.add_flag("--trace", arguments.trace, "write trace.json, a timeline of updates 2 to 4")->group("Run");
+    app.add_option("--trace-steps", arguments.trace_steps, "of these updates: 100 or 100-102")
+        ->type_name("A-B")
+        ->group("")
+        ->take_last();
   }
   app.set_help_flag("-h,--help", "this text")->group("Run");
 }
@@ -294,12 +304,20 @@ Status CheckChoice(std::string_view flag, const std::string& given, std::span<co
                                    plimsoll::DidYouMean(given, choices)));
 }
 
+Status CheckTraceSteps(const Arguments& arguments) {
+  if (arguments.trace_steps.empty() || TracedSteps(arguments).last > 0) return Status::Ok();
+  return Status::Usage(fmt::format("--trace-steps: wanted updates such as 100 or 100-102, got {}", arguments.trace_steps));
+}
+
 // What no job table checks.
 Status CheckValues(const Arguments& arguments) {
   constexpr std::array<std::string_view, 5> kFormats = {"auto", "bar", "line", "json", "none"};
   constexpr std::array<std::string_view, 3> kColors = {"auto", "never", "always"};
   PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--log-format", arguments.log_format, kFormats));
   PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--color", arguments.color, kColors));
+  if (arguments.log_every < 0)
+    return Status::Usage(fmt::format("--log-every: wanted a whole number from 1 on, got {}", arguments.log_every));
+  PLIMSOLL_RETURN_IF_ERROR(CheckTraceSteps(arguments));
   if (!(arguments.wait_seconds >= 0.0 && arguments.wait_seconds <= 1e6))
     return Status::Usage(fmt::format("--wait: wanted seconds from 0 to 1000000, got {}", arguments.wait_seconds));
   if (arguments.threads < 0 || arguments.threads > 1024)
@@ -339,6 +357,22 @@ Result<Parsed> ParseVerb(const Verb& verb, Words typed) {
 }
 
 }  // namespace
+
+plimsoll::TraceOptions TracedSteps(const Arguments& arguments) {
+  constexpr plimsoll::TraceOptions kUsual = {.first = 2, .last = 4};  // the first one warms caches up
+  if (arguments.trace_steps.empty()) return arguments.trace ? kUsual : plimsoll::TraceOptions{};
+  const char *begin = arguments.trace_steps.data(), *end = begin + arguments.trace_steps.size();
+  plimsoll::TraceOptions steps;
+  auto [at, error] = std::from_chars(begin, end, steps.first);
+  steps.last = steps.first;
+  if (error == std::errc() && at < end && *at == '-') {
+    const auto last = std::from_chars(at + 1, end, steps.last);
+    at = last.ptr;
+    error = last.ec;
+  }
+  const bool good = error == std::errc() && at == end && steps.first >= 1 && steps.last >= steps.first;
+  return good ? steps : plimsoll::TraceOptions{};
+}
 
 bool AsksForJson(const std::vector<std::string>& typed) {
   const auto end = std::find(typed.begin(), typed.end(), "--");

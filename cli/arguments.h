@@ -7,6 +7,7 @@
 
 #include <plimsoll/options.h>
 #include <plimsoll/status.h>
+#include <plimsoll/trainer.h>
 
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,9 @@ struct Arguments {
   bool curve = false;
   std::string log_format = "auto";
   std::string color = "auto";
+  int64_t log_every = 0;
+  bool trace = false;
+  std::string trace_steps;  // "10" or "10-12"
   // evaluate and resize, which have no job to override
   std::string data_file;
   std::string targets;
@@ -42,6 +46,9 @@ struct Parsed {
 };
 
 plimsoll::Result<Parsed> ParseArguments(const std::vector<std::string>& typed);
+
+// The updates that a trace is asked for; last = 0: none, or what was typed means none.
+plimsoll::TraceOptions TracedSteps(const Arguments& arguments);
 
 // Whether errors are to be told as JSON, known before anything else is.
 bool AsksForJson(const std::vector<std::string>& typed);

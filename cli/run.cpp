@@ -81,7 +81,8 @@ Json ReportJson(const plimsoll::RunResult& result, const EpochPeaks& peaks, cons
 int TrainAndAnswer(const plimsoll::Job& job, const std::string& out, const Arguments& arguments) {
   std::unique_ptr<plimsoll::Observer> progress = ProgressFor(arguments);
   EpochPeaks peaks(*progress);
-  plimsoll::Result<plimsoll::RunResult> result = plimsoll::Train(job, {.out = out, .observer = &peaks});
+  plimsoll::Result<plimsoll::RunResult> result =
+      plimsoll::Train(job, {.out = out, .observer = &peaks, .log_every = arguments.log_every, .trace = TracedSteps(arguments)});
   progress.reset();  // leaves the terminal on a fresh line before anything is told
   if (!result.ok()) return Fail(arguments.json, result.status());
   return arguments.json ? AnswerJson(ReportJson(*result, peaks, out)) : Answer(Report(*result, peaks, out));

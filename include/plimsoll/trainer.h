@@ -13,10 +13,18 @@
 
 namespace plimsoll {
 
+// Updates whose timeline is written to trace.json in the run folder. Its buffer is in the plan: 1 MB.
+struct TraceOptions {
+  int64_t first = 0;
+  int64_t last = 0;  // 0: none
+};
+
 struct RunOptions {
   std::string out;                        // run folder; must not exist, parents must. Empty: nothing is written
   Observer* observer = nullptr;           // not owned
   std::string groups = "/sys/fs/cgroup";  // where memory groups are mounted; the run follows what its own one asks
+  int64_t log_every = 0;                  // updates from one measured line of the logs to the next; 0: 1000 lines a run, or all
+  TraceOptions trace = {};
 };
 
 struct RunResult {

@@ -30,6 +30,7 @@ struct SetupOptions {
   std::optional<Recompute> recompute = std::nullopt;  // this cut of the job's own row groups, whatever the budget
   ProductBackend backend = ProductBackend::Generated;
   Observer* observer = nullptr;
+  int64_t trace_bytes = 0;
 };
 
 // A job, planned. Made by SetUp; Open gives it memory.
@@ -43,6 +44,7 @@ struct Setup {
   std::unique_ptr<ThreadPool> pool;
   std::vector<std::string> outputs;  // their names, where the job lists several
   std::unique_ptr<SpillFile> spill;  // null: the job names no folder for it
+  int64_t trace_bytes = 0;           // for the pieces of a trace; 0: there is none
   PlanInput input;                   // what `plan` was made from
   Plan plan;
 };
@@ -77,6 +79,7 @@ struct NeededFor {
   SampleShape shape;
   int64_t samples = 0;
   bool training = true;
+  int64_t trace_bytes = 0;
 };
 // Fills in what follows from the model: needs, names, slices, work. `row_steps`: of all training samples.
 void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps);

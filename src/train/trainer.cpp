@@ -14,8 +14,10 @@
 #include "base/machine.h"
 #include "base/memory_watch.h"
 #include "infer/scorer.h"
+#include "report/run_log.h"
 #include "train/batches.h"
 #include "train/budget.h"
+#include "train/measure.h"
 #include "train/model_folder.h"
 #include "train/resize_desk.h"
 #include "train/setup.h"
@@ -34,20 +36,33 @@ double SecondsSince(Clock::time_point start) { return std::chrono::duration<doub
 
 class Run {
  public:
-  Run(Setup& setup, Engine& engine, ResizeDesk desk, const RunOptions& options)
+  Run(Setup& setup, Engine& engine, ResizeDesk desk, const RunOptions& options, Observer* observer)
       : setup_(setup),
         engine_(engine),
         desk_(std::move(desk)),
         out_(options.out),
-        observer_(options.observer),
+        observer_(observer),
         update_(setup, engine),
+        measure_(setup, engine, options),
         watch_(options.groups),
         stated_bytes_(setup.plan.budget_bytes),
         asked_bytes_(setup.plan.budget_bytes) {}
 
   Status Start() { return update_.Start(); }
   Status Epochs(RunResult& result);
-  Result<Score> ScoreNow() { return ScoreRun(setup_, engine_, observer_); }
+  Result<Score> ScoreNow() { return ScoreRun(setup_, engine_, {.observer = observer_, .confusion = confusion()}); }
+  // Of the last score, where there are few classes.
+  std::span<int64_t> confusion() const {
+    const int64_t classes = setup_.network->confused_classes();
+    if (classes == 0) return {};
+    return {engine_.memory.owner(NetworkOwner::Files).I64(ConfusionCounts), static_cast<size_t>(classes * classes)};
+  }
+  void TellFacts() const;
+  Status FinishTrace() {
+    if (measure_.traced_nothing() && observer_ != nullptr)
+      observer_->Message(fmt::format("the trace is empty: the run ended after update {}", update_.done()));
+    return measure_.FinishTrace();
+  }
   // The weights that are scored and saved take the place of those that are trained.
   void Finish() { update_.SwapAverages(); }
   int64_t peak_bytes() const { return std::max(peak_before_, PeakResidentBytes()); }
@@ -70,6 +85,7 @@ class Run {
   const std::string& out_;
   Observer* observer_;
   Update update_;
+  Measure measure_;
   MemoryWatch watch_;
   int64_t stated_bytes_;      // what the user allows: by the job, or by resize since
   int64_t asked_bytes_;       // what the system was last heard to allow
@@ -98,14 +114,18 @@ Status Run::Epoch(int64_t epoch) {
     report.budget_bytes = setup_.plan.budget_bytes;
     int64_t* numbers = engine_.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
     const Clock::time_point start = Clock::now();
+    report.learning_rate = update_.learning_rate();
+    measure_.Begin(update_.done() + 1);
     PLIMSOLL_RETURN_IF_ERROR(update_.Gradients(numbers, batches.Fill(numbers), sums, batches.number()));
     PLIMSOLL_RETURN_IF_ERROR(update_.Apply());
+    report.times = measure_.End(update_.done());
     if (observer_ == nullptr) continue;
     report.step_in_epoch = batches.number();
     report.update = update_.done();
     const Score so_far = ToScore(sums, setup_.network->spec());
     report.loss = so_far.loss;
     report.accuracy = so_far.accuracy;
+    report.items = so_far.items;
     report.step_ms = SecondsSince(start) * 1e3;
     report.resident_bytes = ResidentBytes();
     observer_->Step(report);
@@ -118,10 +138,12 @@ Status Run::Epoch(int64_t epoch) {
   end.train = ToScore(sums, setup_.network->spec());
   end.outputs = setup_.outputs;
   if (has_valid()) {
+    const Clock::time_point start = Clock::now();
     const Result<Score> valid = update_.ScoreAveraged(observer_);
     if (!valid.ok()) return valid.status();
     end.has_valid = true;
     end.valid = valid.value();
+    end.valid_seconds = SecondsSince(start);
   }
   update_.EpochEnded(end.has_valid ? end.valid.loss : end.train.loss);
   engine_.CheckGuards(setup_.plan);
@@ -129,6 +151,24 @@ Status Run::Epoch(int64_t epoch) {
   end.seconds = SecondsSince(epoch_start);
   if (observer_ != nullptr) observer_->Epoch(end);
   return CheckPeak();
+}
+
+void Run::TellFacts() const {
+  if (observer_ == nullptr) return;
+  const Job& job = setup_.job;
+  RunFacts facts{.task = job.task == Task::Classify ? "classify" : "regress",
+                 .samples = setup_.split->train_count(),
+                 .valid_samples = setup_.valid != nullptr ? setup_.valid->count() : setup_.split->valid_count(),
+                 .epochs = job.train.epochs,
+                 .steps_per_epoch = EpochBatches(setup_, 1).count(),
+                 .batch_size = std::min(job.train.batch_size, setup_.samples->count()),
+                 .threads = setup_.pool->size(),
+                 .lengths = CountLengths(*setup_.samples),
+                 .layers = measure_.layer_names()};
+  for (int layer = 0; layer < setup_.network->layers(); ++layer) {
+    for (const WeightTensor& tensor : setup_.network->layer(layer).Weights()) facts.parameters += tensor.rows * tensor.columns;
+  }
+  observer_->Started(facts);
 }
 
 Status Run::CheckPeak() const {
@@ -191,6 +231,7 @@ Status Run::ChangeBudget(int64_t bytes, ResizeAnswer& answer) {
   }
   PLIMSOLL_RETURN_IF_ERROR(CheckPeak());  // of the budget that ends here
   peak_before_ = std::max(peak_before_, PeakResidentBytes());
+  Tell(measure_.FinishTrace());  // the pieces lie in the arena
   PLIMSOLL_RETURN_IF_ERROR(engine_.Replan(setup_, plan));
   update_.Rebind();
   peak_is_ours_ = ResetPeakResident();
@@ -207,8 +248,11 @@ Status Run::ChangeBudget(int64_t bytes, ResizeAnswer& answer) {
 Result<RunResult> Train(const Job& job, const RunOptions& options) {
   const Clock::time_point start = Clock::now();
   FlushDenormals flush;
-  ResetPeakResident();  // what a caller held before is not this run's
-  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.observer = options.observer});
+  ResetPeakResident();           // what a caller held before is not this run's
+  RunLog log(options.observer);  // before the process base is measured
+  Observer* observer = options.out.empty() ? options.observer : &log;
+  Result<std::unique_ptr<Setup>> setup =
+      SetUp(job, {.observer = observer, .trace_bytes = options.trace.last > 0 && !options.out.empty() ? kTraceBytes : 0});
   if (!setup.ok()) return setup.status();
   Setup& ready = **setup;
   Result<std::unique_ptr<Engine>> engine = Open(ready);
@@ -217,13 +261,15 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
     PLIMSOLL_RETURN_IF_ERROR(MakeFolder(options.out));
     PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(options.out + "/job.toml", JobAsToml(ready.job)));
     PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(options.out + "/plan.json", PlanJson(ready.plan)));
+    PLIMSOLL_RETURN_IF_ERROR(log.Open(options.out));
   }
   Result<ResizeDesk> desk = ResizeDesk::Open(options.out);
   if (!desk.ok()) return desk.status();
-  if (options.observer != nullptr) options.observer->Planned(ready.plan);
 
   RunResult result;
-  Run run(ready, **engine, std::move(desk).value(), options);
+  Run run(ready, **engine, std::move(desk).value(), options, observer);
+  run.TellFacts();
+  if (observer != nullptr) observer->Planned(ready.plan);
   if (Status started = run.Start(); !started.ok()) {  // no weights to begin with: nothing of the run stays
     std::error_code ignored;
     if (!options.out.empty()) std::filesystem::remove_all(options.out, ignored);
@@ -233,6 +279,7 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   if (!first.ok()) return first.status();
   result.first = first.value();
   PLIMSOLL_RETURN_IF_ERROR(run.Epochs(result));
+  PLIMSOLL_RETURN_IF_ERROR(run.FinishTrace());
   run.Finish();
   const Result<Score> last = run.ScoreNow();
   if (!last.ok()) return last.status();
@@ -245,6 +292,17 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   result.outputs = ready.outputs;
   result.seconds = SecondsSince(start);
   result.peak_bytes = run.peak_bytes();
+  if (observer != nullptr) {
+    observer->Ended({.first = result.first,
+                     .last = result.last,
+                     .updates = result.updates,
+                     .epochs = result.epochs,
+                     .seconds = result.seconds,
+                     .peak_bytes = result.peak_bytes,
+                     .classes = ready.network->confused_classes(),
+                     .confusion = run.confusion()});
+  }
+  PLIMSOLL_RETURN_IF_ERROR(log.status());
   return result;
 }
 

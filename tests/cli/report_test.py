@@ -3,6 +3,8 @@
 
 Run as: python3 tests/cli/report_test.py build/plimsoll
 """
+import csv
+import json
 import os
 import pathlib
 import shutil
@@ -13,6 +15,7 @@ import time
 import unittest
 
 PROGRAM = ""
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 JOB = """
 task = "classify"
@@ -104,6 +107,82 @@ class Progress(RunTest):
                 self.assertEqual(remains, [], "\n".join(lines))
         finally:
             tmux("kill-server")
+
+
+class Logs(RunTest):
+    def lines(self, run):
+        return [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
+
+    def test_the_run_folder_has_logs_that_agree(self):
+        self.run_cli("train", "small.toml", "--out", "run", "--log-every", "4")
+        lines = self.lines("run")
+        self.assertEqual([line["event"] for line in lines[:2]], ["run", "plan"])
+        self.assertEqual(lines[-1]["event"], "end")
+        steps = [line for line in lines if line["event"] == "step"]
+        epochs = [line for line in lines if line["event"] == "epoch"]
+        self.assertEqual([step["update"] for step in steps], [1, *range(4, 37, 4)])
+        self.assertEqual(len(epochs), 3)
+        for step in steps:
+            self.assertLessEqual(step["resident_bytes"], step["planned_bytes"])
+            self.assertLessEqual(step["planned_bytes"], step["budget_bytes"])
+            self.assertLessEqual(sum(step["phase_ms"].values()), step["step_ms"] * 1.01)
+            self.assertEqual(len(step["layer_forward_ms"]), 3)
+        with open(self.folder / "run/metrics.csv") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([float(row["val_loss"]) for row in rows], [epoch["val_loss"] for epoch in epochs])
+        self.assertTrue(all(float(row["backward_ms"]) > 0 and int(row["peak_bytes"]) > 0 for row in rows))
+        evaluated = json.loads(self.run_cli("evaluate", "run", "--json").stdout)
+        self.assertAlmostEqual(evaluated["accuracy"], lines[-1]["last_accuracy"], places=12)
+        self.assertEqual(sum(lines[-1]["confusion"]), evaluated["items"])
+
+    def test_tensorboards_own_reader_reads_the_events(self):
+        made = subprocess.run(["bash", "-c", "source tools/setup.sh; need_venv tests/cli/tensorboard.txt && echo $VENV"], cwd=ROOT,
+                              capture_output=True, text=True)
+        python = made.stdout.strip() + "/bin/python"
+        if made.returncode != 0 or not os.path.exists(python):
+            without("tensorboard cannot be installed: nobody but us has read the event files")
+        self.run_cli("train", "small.toml", "--out", "run")
+        epochs = [line for line in self.lines("run") if line["event"] == "epoch"]
+        reader = ("import sys, json\n"
+                  "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n"
+                  "events = EventAccumulator(sys.argv[1]); events.Reload()\n"
+                  "print(json.dumps({tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.Tags()['scalars']}))")
+        read = lambda: json.loads(subprocess.run([python, "-c", reader, self.folder / "run"], capture_output=True, text=True,
+                                                 check=True, timeout=120).stdout)
+        scalars = read()
+        self.assertEqual([step for step, _ in scalars["epoch/val_loss"]], [epoch["update"] for epoch in epochs])
+        for (_, value), epoch in zip(scalars["epoch/val_loss"], epochs):
+            self.assertAlmostEqual(value, epoch["val_loss"], places=5)
+        self.assertEqual(len(scalars["step/loss"]), 36)
+        for tag in ["memory_mb/resident", "memory_mb/planned", "memory_mb/budget", "phase_ms/backward", "step/learning_rate"]:
+            self.assertEqual(len(scalars[tag]), 36, tag)
+        self.assertTrue(all(value == 64.0 for _, value in scalars["memory_mb/budget"]))
+        events = next((self.folder / "run").glob("*tfevents*"))
+        damaged = bytearray(events.read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        events.write_bytes(damaged)
+        self.assertLess(len(read()["step/loss"]), 36, "control: a wrong checksum is seen")
+
+    def test_a_trace_nests_and_names_what_ran(self):
+        self.run_cli("train", "small.toml", "--out", "run", "--trace-steps", "5-6")
+        trace = json.loads((self.folder / "run/trace.json").read_text())
+        spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        self.assertEqual([span["args"]["update"] for span in spans if span["name"] == "update"], [5, 6])
+        open_until = []
+        for span in sorted(spans, key=lambda span: (span["ts"], -span["dur"])):
+            end = span["ts"] + span["dur"]
+            while open_until and open_until[-1] <= span["ts"] + 0.0015:
+                open_until.pop()
+            self.assertTrue(not open_until or end <= open_until[-1] + 0.0015, span)
+            open_until.append(end)
+        names = {span["name"] for span in spans}
+        self.assertLessEqual({"read", "record", "reverse", "loss", "optimizer", "lstm forward", "lstm backward"}, names)
+        counters = [event for event in trace["traceEvents"] if event["ph"] == "C"]
+        self.assertTrue(all(sum(event["args"].values()) > 0 for event in counters) and counters)
+        self.run_cli("train", "small.toml", "--out", "plain")
+        self.assertFalse((self.folder / "plain/trace.json").exists())
+        for words in ["0", "x", "3-2", "3-", "-3", "1-2-3"]:
+            self.run_cli("train", "small.toml", f"--trace-steps={words}", code=2)
 
 
 if __name__ == "__main__":
