@@ -29,6 +29,8 @@ enum FlagSet : unsigned {
   DataFlags = 32,   // evaluate's own
   CurveFlags = 64,  // plan's own
   ResizeFlags = 128,
+  ExplainFlags = 256,
+  WatchFlags = 512,
 };
 
 struct Verb {
@@ -92,6 +94,22 @@ const std::vector<Verb>& Verbs() {
        ResizeFlags,
        {"plimsoll resize runs/reviews --memory 128MB", "plimsoll resize runs/reviews --memory 2GB --json"},
        RunResize},
+      {"explain",
+       {},
+       "RUN",
+       "run folder",
+       "tells who owned a run's memory and where its time went; writes report.html",
+       ExplainFlags,
+       {"plimsoll explain runs/reviews", "plimsoll explain runs/reviews --against runs/reviews-2 --out both.html"},
+       RunExplain},
+      {"watch",
+       {},
+       "RUN",
+       "run folder, also of a job that is training now",
+       "shows a run as a live page on this machine",
+       WatchFlags,
+       {"plimsoll watch runs/reviews", "plimsoll watch runs/reviews --port 0"},
+       RunWatch},
       {"doctor",
        {},
        "",
@@ -247,6 +265,17 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
         ->type_name("SECONDS")
         ->take_last();
   }
+  if (verb.flags & ExplainFlags) {
+    app.add_option("--against", arguments.against, "another run, to be shown beside it")->type_name("RUN2")->take_last();
+    app.add_option("--out", arguments.out, "write the page here; report.html in the run folder unless said")
+        ->type_name("FILE")
+        ->take_last();
+  }
+  if (verb.flags & WatchFlags) {
+    app.add_option("--port", arguments.port, "of 127.0.0.1; 6006 unless said, 0: any that is free")
+        ->type_name("N")
+        ->take_last();
+  }
   if (verb.flags & RunFlags) {
     app.add_option("--out", arguments.out, "run folder, which must not exist")->type_name("DIR")->group("Run")->take_last();
   }
@@ -320,6 +349,8 @@ Status CheckValues(const Arguments& arguments) {
   PLIMSOLL_RETURN_IF_ERROR(CheckTraceSteps(arguments));
   if (!(arguments.wait_seconds >= 0.0 && arguments.wait_seconds <= 1e6))
     return Status::Usage(fmt::format("--wait: wanted seconds from 0 to 1000000, got {}", arguments.wait_seconds));
+  if (arguments.port < 0 || arguments.port > 65535)
+    return Status::Usage(fmt::format("--port: wanted a whole number from 0 to 65535, got {}", arguments.port));
   if (arguments.threads < 0 || arguments.threads > 1024)
     return Status::Usage(fmt::format("--threads: wanted a whole number from 0 to 1024, got {}", arguments.threads));
   return Status::Ok();

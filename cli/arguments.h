@@ -37,6 +37,8 @@ struct Arguments {
   std::string memory;
   int64_t threads = 0;
   double wait_seconds = 120.0;  // resize
+  std::string against;          // explain
+  int64_t port = 6006;          // watch
 };
 
 struct Parsed {

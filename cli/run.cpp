@@ -4,6 +4,7 @@
 #include <plimsoll/text.h>
 #include <plimsoll/trainer.h>
 
+#include "companion.h"
 #include "output.h"
 
 using plimsoll::PrettyBytes;
@@ -57,7 +58,7 @@ std::string Report(const plimsoll::RunResult& result, const EpochPeaks& peaks, c
                         : fmt::format("        grew by {} from epoch {} to epoch {}\n", PrettyBytes(growth),
                                       peaks.first_epoch(), peaks.last_epoch());
   }
-  if (!out.empty()) text += fmt::format("run     {}\n", out);
+  if (!out.empty()) text += fmt::format("run     {}\nreport  {}/report.html\n", out, out);
   return text;
 }
 
@@ -84,6 +85,7 @@ int TrainAndAnswer(const plimsoll::Job& job, const std::string& out, const Argum
   plimsoll::Result<plimsoll::RunResult> result =
       plimsoll::Train(job, {.out = out, .observer = &peaks, .log_every = arguments.log_every, .trace = TracedSteps(arguments)});
   progress.reset();  // leaves the terminal on a fresh line before anything is told
-  if (!result.ok()) return Fail(arguments.json, result.status());
-  return arguments.json ? AnswerJson(ReportJson(*result, peaks, out)) : Answer(Report(*result, peaks, out));
+  if (!result.ok()) return EndWithReport(out, Fail(arguments.json, result.status()), arguments);
+  const int answered = arguments.json ? AnswerJson(ReportJson(*result, peaks, out)) : Answer(Report(*result, peaks, out));
+  return EndWithReport(out, answered, arguments);
 }

@@ -185,6 +185,54 @@ class Logs(RunTest):
             self.run_cli("train", "small.toml", f"--trace-steps={words}", code=2)
 
 
+class Report(RunTest):
+    def test_every_run_ends_with_a_page_and_its_own_exit_code(self):
+        self.run_cli("train", "small.toml", "--out", "run")
+        page = (self.folder / "run/report.html").read_text()
+        self.assertTrue(page.startswith("<!DOCTYPE html>") and page.endswith("</html>\n"))
+        self.assertNotIn("http", page)
+        (self.folder / "wild.toml").write_text('task = "regress"\n[data]\ntrain = "generate:adding?steps=20&samples=512"\n'
+                                               '[[model.layers]]\ntype = "SimpleRNN"\nunits = 8\nactivation = "linear"\n'
+                                               '[[model.layers]]\ntype = "Dense"\n')
+        done = self.run_cli("train", "wild.toml", "--out", "wild", "--lr", "1000", "--optimizer", "sgd", "--memory", "64MB", code=5)
+        self.assertIn("finite", done.stderr)
+        self.assertIn("stopped", (self.folder / "wild/report.html").read_text())
+        self.run_cli("train", "small.toml", "--out", "none", "--memory", "1MB", code=4)
+        self.assertFalse((self.folder / "none").exists())
+        only = json.loads(self.run_cli("train", "small.toml", "--out", "json", "--json").stdout)
+        self.assertEqual(only["run"], "json")
+
+    def test_explain_says_what_the_page_shows(self):
+        self.run_cli("train", "small.toml", "--out", "run")
+        (self.folder / "run/report.html").unlink()
+        text = self.run_cli("explain", "run").stdout
+        self.assertIn("planned", text)
+        self.assertTrue((self.folder / "run/report.html").exists())
+        told = json.loads(self.run_cli("explain", "run", "--json").stdout)
+        self.assertEqual(sum(told["owners"].values()), told["planned_bytes"])
+        self.assertLessEqual(told["peak_bytes"], told["planned_bytes"])
+        self.run_cli("train", "small.toml", "--out", "two", "--lr", "1e-3")
+        self.run_cli("explain", "run", "--against", "two", "--out", "both.html")
+        self.assertIn("- [train] learning_rate = 0.01", (self.folder / "both.html").read_text())
+
+    def test_bad_input_is_refused(self):
+        for words, code in [([], 2), (["nowhere"], 3), (["."], 3), (["small.toml"], 3), (["run", "--against", "nowhere"], 3),
+                            (["run", "--out", "/no/such/folder/x.html"], 7), (["run", "more"], 2)]:
+            if not (self.folder / "run").exists():
+                self.run_cli("train", "small.toml", "--out", "run")
+            done = self.run_cli("explain", *words, code=code)
+            self.assertTrue(done.stderr.startswith("plimsoll: "), done.stderr)
+            self.assertEqual(json.loads(self.run_cli("explain", *words, "--json", code=code).stdout)["error"]["code"], code)
+
+    def test_the_page_takes_less_memory_than_any_run(self):
+        self.run_cli("train", "small.toml", "--out", "run", "--epochs", "300", "--log-every", "1")
+        program = os.path.join(os.path.dirname(PROGRAM), "plimsoll-report")
+        done = subprocess.run([os.path.join(os.path.dirname(PROGRAM), "capsule"), "--limit", "1000000000", "--group", "none", "--report",
+                               self.folder / "peak.json", "--", program, self.folder / "run"], capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(json.loads((self.folder / "peak.json").read_text())["peak_bytes"], 9_500_000)
+
+
 if __name__ == "__main__":
     PROGRAM = os.path.abspath(sys.argv[1])
     unittest.main(argv=sys.argv[:1])
