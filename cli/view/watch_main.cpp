@@ -7,9 +7,11 @@
 #include <plimsoll/report.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <thread>
 
@@ -111,9 +113,9 @@ int Run(int argc, char** argv) {
   AddPages(server, run);
   const bool bound = port == 0 ? (port = server.bind_to_any_port("127.0.0.1")) > 0 : server.bind_to_port("127.0.0.1", port);
   if (!bound) {
-    return Fail(
-        json, plimsoll::Status::CannotWrite(fmt::format("port {} of 127.0.0.1 cannot be used: {}", port, std::strerror(errno)),
-                                            "another --port, or --port 0 for one that is free"));
+    return Fail(json,
+                plimsoll::Status::Usage(fmt::format("port {} of 127.0.0.1 cannot be used: {}", port, std::strerror(errno)),
+                                        "another --port, or --port 0 for one that is free"));
   }
   const std::string address = fmt::format("http://127.0.0.1:{}/", port);
   const int told = json ? AnswerJson(Json{{"address", address}})

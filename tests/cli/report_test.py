@@ -7,7 +7,10 @@ import csv
 import json
 import os
 import pathlib
+import re
+import select
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -61,6 +64,78 @@ class RunTest(unittest.TestCase):
         done = subprocess.run([PROGRAM, *map(str, words)], cwd=self.folder, capture_output=True, text=True, timeout=300, **more)
         self.assertEqual(done.returncode, code, f"{words}\nstdout: {done.stdout}\nstderr: {done.stderr}")
         return done
+
+
+class Browser:
+    """Chromium without a window, driven through its debugging pipe: one JSON object each way, ended by a zero byte."""
+
+    def __init__(self, folder):
+        program = shutil.which("chromium")
+        if program is None:
+            without("chromium is not installed: nobody has looked at the pages")
+        to_read, self.to_write = os.pipe()
+        self.to_answer, to_tell = os.pipe()
+
+        def wire():
+            os.dup2(to_read, 1003)
+            os.dup2(to_tell, 1004)
+            os.dup2(1003, 3)
+            os.dup2(1004, 4)
+        self.process = subprocess.Popen(
+            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
+             "--disable-background-networking", f"--user-data-dir={folder}/chromium", "about:blank"],
+            preexec_fn=wire, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(to_read)
+        os.close(to_tell)
+        self.number, self.rest, self.events = 0, b"", []
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ["Page", "Runtime", "Network"]:
+            self.ask(f"{domain}.enable")
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.to_write)
+        os.close(self.to_answer)
+
+    def ask(self, method, **params):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        if hasattr(self, "session"):
+            message["sessionId"] = self.session
+        os.write(self.to_write, json.dumps(message).encode() + b"\0")
+        while True:
+            while b"\0" not in self.rest:
+                if not select.select([self.to_answer], [], [], 60)[0]:
+                    raise TimeoutError(method)
+                piece = os.read(self.to_answer, 1 << 20)
+                if not piece:
+                    without("chromium does not start here: nobody has looked at the pages")
+                self.rest += piece
+            answer, self.rest = self.rest.split(b"\0", 1)
+            answer = json.loads(answer)
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+            self.events.append(answer)
+
+    def open(self, address, width=1100, dark=False):
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.ask("Page.navigate", url=address)
+        self.until("document.readyState == 'complete'")
+
+    def value(self, expression):
+        return self.ask("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def until(self, expression, seconds=60):
+        began = time.monotonic()
+        while not self.value(expression):
+            if time.monotonic() - began > seconds:
+                raise TimeoutError(expression)
+            time.sleep(0.1)
 
 
 class Progress(RunTest):
@@ -231,6 +306,71 @@ class Report(RunTest):
                                self.folder / "peak.json", "--", program, self.folder / "run"], capture_output=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertLess(json.loads((self.folder / "peak.json").read_text())["peak_bytes"], 9_500_000)
+
+
+class Pages(RunTest):
+    def setUp(self):
+        super().setUp()
+        self.browser = Browser(self.folder)
+        self.addCleanup(self.browser.close)
+
+    def test_the_report_fits_a_phone_is_dark_in_the_dark_and_asks_for_nothing(self):
+        self.run_cli("train", "small.toml", "--out", "run")
+        self.run_cli("train", "small.toml", "--out", "a-rather-long-name-of-a-run-that-nobody-would-want-to-type-twice", "--epochs", "1")
+        self.run_cli("explain", "run", "--against", next(self.folder.glob("a-rather*")), "--out", "both.html")
+        light = {}
+        for page in ["run/report.html", "both.html"]:
+            for width in [400, 1100]:
+                for dark in [False, True]:
+                    self.browser.open(f"file://{self.folder}/{page}", width, dark)
+                    self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), width, page)
+                    paper = self.browser.value("getComputedStyle(document.body).backgroundColor")
+                    light[dark] = sum(map(int, re.findall(r"\d+", paper)[:3]))
+                self.assertGreater(light[False], 600)
+                self.assertLess(light[True], 120)
+            self.assertGreaterEqual(self.browser.value("document.querySelectorAll('svg').length"), 6)
+        asked = [event["params"]["request"]["url"] for event in self.browser.events if event["method"] == "Network.requestWillBeSent"]
+        self.assertEqual([url for url in asked if not url.startswith(("file:", "data:", "about:"))], [])
+        self.assertEqual([event for event in self.browser.events if event["method"] == "Runtime.exceptionThrown"], [])
+
+    def test_the_live_page_follows_a_run_to_its_end(self):
+        training = subprocess.Popen([PROGRAM, "train", self.job, "--out", self.folder / "run", "--epochs", "4000", "--quiet"],
+                                    cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(training.wait)
+        self.addCleanup(training.kill)
+        for _ in range(100):
+            if (self.folder / "run/metrics.jsonl").exists():
+                break
+            time.sleep(0.1)
+        before = sorted(os.listdir(self.folder / "run"))
+        watching = subprocess.Popen([PROGRAM, "watch", self.folder / "run", "--port", "0"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(watching.stdout.close)
+        self.addCleanup(watching.wait)
+        self.addCleanup(watching.kill)
+        address = watching.stdout.readline().split()[1]
+        self.assertRegex(address, r"^http://127\.0\.0\.1:\d+/$")
+        self.browser.open(address)
+        self.assertEqual(self.browser.value("document.querySelector('.state').textContent"), "training")
+        self.browser.until("document.body.dataset.draws >= 2")
+        self.assertEqual(sorted(os.listdir(self.folder / "run")), before, "watching writes nothing")
+        training.kill()
+        training.wait()
+        with open(self.folder / "run/metrics.jsonl", "a") as file:
+            file.write('{"event":"end","seconds":1,"updates":7,"epochs":1,"peak_bytes":1,"last_loss":0.5}\n')
+        self.browser.until("document.querySelector('.state').textContent == 'done'")
+        self.assertEqual([event for event in self.browser.events if event["method"] == "Runtime.exceptionThrown"], [])
+
+    def test_a_port_in_use_and_a_run_that_is_none_are_refused(self):
+        self.run_cli("train", "small.toml", "--out", "run")
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            done = self.run_cli("watch", "run", "--port", taken.getsockname()[1], code=2)
+            self.assertIn("in use", done.stderr)
+            self.assertIn("--port", done.stderr)
+        self.run_cli("watch", "nowhere", code=3)
+        self.run_cli("watch", code=2)
+        self.run_cli("watch", "run", "--port", "70000", code=2)
 
 
 if __name__ == "__main__":
