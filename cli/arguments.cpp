@@ -110,6 +110,14 @@ const std::vector<Verb>& Verbs() {
        WatchFlags,
        {"plimsoll watch runs/reviews", "plimsoll watch runs/reviews --port 0"},
        RunWatch},
+      {"completion",
+       {},
+       "SHELL",
+       "bash, zsh or fish; man for the manual page",
+       "writes what a shell needs to complete plimsoll's words, or the man page",
+       0,
+       {"plimsoll completion bash > ~/.local/share/bash-completion/completions/plimsoll", "plimsoll completion man | man -l -"},
+       RunCompletion},
       {"doctor",
        {},
        "",
@@ -129,6 +137,9 @@ const std::vector<Verb>& Verbs() {
   };
   return kVerbs;
 }
+
+constexpr std::array<std::string_view, 5> kFormats = {"auto", "bar", "line", "json", "none"};
+constexpr std::array<std::string_view, 3> kColors = {"auto", "never", "always"};
 
 // Short names of job keys. Their values are checked by the job's own table.
 struct ShortFlag {
@@ -340,8 +351,6 @@ Status CheckTraceSteps(const Arguments& arguments) {
 
 // What no job table checks.
 Status CheckValues(const Arguments& arguments) {
-  constexpr std::array<std::string_view, 5> kFormats = {"auto", "bar", "line", "json", "none"};
-  constexpr std::array<std::string_view, 3> kColors = {"auto", "never", "always"};
   PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--log-format", arguments.log_format, kFormats));
   PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--color", arguments.color, kColors));
   if (arguments.log_every < 0)
@@ -388,6 +397,34 @@ Result<Parsed> ParseVerb(const Verb& verb, Words typed) {
 }
 
 }  // namespace
+
+std::vector<VerbFacts> DescribeVerbs() {
+  std::vector<VerbFacts> described;
+  for (const Verb& verb : Verbs()) {
+    VerbFacts facts{.name = verb.name,
+                    .aliases = verb.aliases,
+                    .target = verb.target,
+                    .target_about = verb.target_about,
+                    .about = verb.about,
+                    .flags = {},
+                    .job_keys = (verb.flags & JobFlags) != 0,
+                    .examples = verb.examples};
+    CLI::App app;
+    Arguments unused;
+    Bound bound;
+    AddFlags(app, verb, unused, bound);
+    for (const CLI::Option* option : app.get_options()) {
+      if (!option->nonpositional()) continue;
+      FlagFacts& flag = facts.flags.emplace_back(FlagFacts{
+          .name = "--" + option->get_lnames().front(), .value = "", .about = option->get_description(), .choices = {}});
+      if (option->get_items_expected_max() > 0) flag.value = option->get_type_name();
+      if (flag.name == "--log-format") flag.choices = {kFormats.begin(), kFormats.end()};
+      if (flag.name == "--color") flag.choices = {kColors.begin(), kColors.end()};
+    }
+    described.push_back(std::move(facts));
+  }
+  return described;
+}
 
 plimsoll::TraceOptions TracedSteps(const Arguments& arguments) {
   constexpr plimsoll::TraceOptions kUsual = {.first = 2, .last = 4};  // the first one warms caches up

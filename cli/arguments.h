@@ -9,9 +9,11 @@
 #include <plimsoll/status.h>
 #include <plimsoll/trainer.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 struct Arguments {
@@ -46,6 +48,25 @@ struct Parsed {
   Arguments arguments;
   std::string text;
 };
+
+// The tree of verbs and flags that the parser goes by, for what is made from it: completion and the man page.
+struct FlagFacts {
+  std::string name;   // "--memory"
+  std::string value;  // "SIZE"; empty: it has none
+  std::string about;
+  std::vector<std::string_view> choices;  // empty: any value
+};
+struct VerbFacts {
+  std::string_view name;
+  std::vector<std::string_view> aliases;
+  std::string_view target;  // "JOB", "RUN", ...; empty: none
+  std::string_view target_about;
+  std::string_view about;
+  std::vector<FlagFacts> flags;
+  bool job_keys = false;  // every key of a job is a flag, too
+  std::array<std::string_view, 2> examples;
+};
+std::vector<VerbFacts> DescribeVerbs();
 
 plimsoll::Result<Parsed> ParseArguments(const std::vector<std::string>& typed);
 

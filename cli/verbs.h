@@ -12,4 +12,5 @@ int RunDoctor(const Arguments& arguments);
 int RunResize(const Arguments& arguments);
 int RunExplain(const Arguments& arguments);
 int RunWatch(const Arguments& arguments);
+int RunCompletion(const Arguments& arguments);
 int RunDemo(const Arguments& arguments);

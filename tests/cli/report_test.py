@@ -299,6 +299,18 @@ class Report(RunTest):
             self.assertTrue(done.stderr.startswith("plimsoll: "), done.stderr)
             self.assertEqual(json.loads(self.run_cli("explain", *words, "--json", code=code).stdout)["error"]["code"], code)
 
+    def test_a_port_in_use_and_a_run_that_is_none_are_refused(self):
+        self.run_cli("train", "small.toml", "--out", "run")
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            done = self.run_cli("watch", "run", "--port", taken.getsockname()[1], code=2)
+            self.assertIn("in use", done.stderr)
+            self.assertIn("--port", done.stderr)
+        self.run_cli("watch", "nowhere", code=3)
+        self.run_cli("watch", code=2)
+        self.run_cli("watch", "run", "--port", "70000", code=2)
+
     def test_the_page_takes_less_memory_than_any_run(self):
         self.run_cli("train", "small.toml", "--out", "run", "--epochs", "300", "--log-every", "1")
         program = os.path.join(os.path.dirname(PROGRAM), "plimsoll-report")
@@ -360,17 +372,83 @@ class Pages(RunTest):
         self.browser.until("document.querySelector('.state').textContent == 'done'")
         self.assertEqual([event for event in self.browser.events if event["method"] == "Runtime.exceptionThrown"], [])
 
-    def test_a_port_in_use_and_a_run_that_is_none_are_refused(self):
-        self.run_cli("train", "small.toml", "--out", "run")
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            done = self.run_cli("watch", "run", "--port", taken.getsockname()[1], code=2)
-            self.assertIn("in use", done.stderr)
-            self.assertIn("--port", done.stderr)
-        self.run_cli("watch", "nowhere", code=3)
-        self.run_cli("watch", code=2)
-        self.run_cli("watch", "run", "--port", "70000", code=2)
+
+class Completion(RunTest):
+    def script(self, shell):
+        path = self.folder / f"plimsoll.{shell}"
+        path.write_text(self.run_cli("completion", shell).stdout)
+        return path
+
+    def flags_of(self, verb):
+        """As --help lists them."""
+        return set(re.findall(r"^  (?:-h,)?(--[a-z-]+)", self.run_cli(verb, "--help").stdout, re.M))
+
+    def verbs(self):
+        return re.findall(r"^  ([a-z]+)[ ,]", self.run_cli("--help").stdout.split("Verbs:")[1].split("\n\n")[0], re.M)
+
+    def test_bash_completes_verbs_flags_choices_and_files(self):
+        script = self.script("bash")
+
+        def offered(*words):
+            line = " ".join(f"'{word}'" for word in ["plimsoll", *words])
+            done = subprocess.run(["bash", "-c", f'source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _plimsoll; '
+                                   'printf "%s\\n" "${COMPREPLY[@]}"'], cwd=self.folder, capture_output=True, text=True, check=True)
+            self.assertEqual(done.stderr, "")
+            return set(done.stdout.split())
+        self.assertEqual(offered("tra"), {"train"})
+        self.assertLessEqual(set(self.verbs()), offered(""))
+        for verb in self.verbs():
+            self.assertLessEqual(self.flags_of(verb), offered(verb, "-"), verb)
+        self.assertEqual(offered("train", "--log-format", "l"), {"line"})
+        self.assertEqual(offered("train", "sm"), {"small.toml"})
+        self.assertEqual(offered("train", "--data", "sm"), {"small.toml"})
+        self.assertEqual(offered("train", "--epochs", "sm"), set())
+        self.assertEqual(offered("completion", ""), {"bash", "zsh", "fish", "man"})
+
+    def test_fish_completes_them_too(self):
+        if shutil.which("fish") is None:
+            without("fish is not installed: its completion was not tried")
+        script = self.script("fish")
+
+        def offered(line):
+            done = subprocess.run(["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"], cwd=self.folder,
+                                  capture_output=True, text=True, check=True, env={**os.environ, "HOME": str(self.folder)})
+            self.assertEqual(done.stderr, "")
+            return {word.split("\t")[0] for word in done.stdout.splitlines()}
+        self.assertEqual(offered("plimsoll tra"), {"train"})
+        for verb in self.verbs():
+            self.assertLessEqual(self.flags_of(verb), offered(f"plimsoll {verb} --"), verb)
+        self.assertEqual(offered("plimsoll train --log-format "), {"auto", "bar", "line", "json", "none"})
+
+    def test_zsh_takes_its_script(self):
+        if shutil.which("zsh") is None:
+            without("zsh is not installed: its completion was not tried")
+        script = self.script("zsh")
+        asked = ("autoload -U compinit; compinit -u -d $HOME/dump; source $1; print -r -- $_comps[plimsoll]; "
+                 "_describe() { print -r -- verbs ${#verbs}; }; _arguments() { print -rl -- \"$@\"; }; "
+                 "words=(plimsoll ''); CURRENT=2; _plimsoll; words=(plimsoll train ''); CURRENT=3; _plimsoll")
+        done = subprocess.run(["zsh", "-f", "-c", asked, "zsh", script], capture_output=True, text=True, check=True,
+                              env={**os.environ, "HOME": str(self.folder)})
+        self.assertEqual(done.stderr, "")
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[0], "_plimsoll")
+        self.assertEqual(lines[1], f"verbs {len(self.verbs())}")
+        self.assertLessEqual(self.flags_of("train"), {line.split("[")[0] for line in lines[2:]})
+
+    def test_the_man_page_is_one_and_names_every_flag(self):
+        page = self.script("man")
+        text = page.read_text().replace("\\-", "-")
+        for verb in self.verbs():
+            self.assertIn(f".SS {verb}", text)
+            for flag in self.flags_of(verb):
+                self.assertIn(flag, text)
+        if shutil.which("mandoc") is None:
+            without("mandoc is not installed: the man page was not checked")
+        self.assertEqual(subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True).stdout, "")
+
+    def test_other_shells_are_refused(self):
+        self.assertIn("bash", self.run_cli("completion", "tcsh", code=2).stderr)
+        self.run_cli("completion", code=2)
 
 
 if __name__ == "__main__":
