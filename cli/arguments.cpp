@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <span>
 #include <utility>
 
@@ -29,6 +30,8 @@ enum FlagSet : unsigned {
   CurveFlags = 64,  // plan's own
   ResizeFlags = 128,
   ResumeFlags = 256,
+  ExplainFlags = 512,
+  WatchFlags = 1024,
 };
 
 struct Verb {
@@ -92,6 +95,30 @@ const std::vector<Verb>& Verbs() {
        ResizeFlags,
        {"plimsoll resize runs/reviews --memory 128MB", "plimsoll resize runs/reviews --memory 2GB --json"},
        RunResize},
+      {"explain",
+       {},
+       "RUN",
+       "run folder",
+       "tells who owned a run's memory and where its time went; writes report.html",
+       ExplainFlags,
+       {"plimsoll explain runs/reviews", "plimsoll explain runs/reviews --against runs/reviews-2 --out both.html"},
+       RunExplain},
+      {"watch",
+       {},
+       "RUN",
+       "run folder, also of a job that is training now",
+       "shows a run as a live page on this machine",
+       WatchFlags,
+       {"plimsoll watch runs/reviews", "plimsoll watch runs/reviews --port 0"},
+       RunWatch},
+      {"completion",
+       {},
+       "SHELL",
+       "bash, zsh or fish; man for the manual page",
+       "writes what a shell needs to complete plimsoll's words, or the man page",
+       0,
+       {"plimsoll completion bash > ~/.local/share/bash-completion/completions/plimsoll", "plimsoll completion man | man -l -"},
+       RunCompletion},
       {"doctor",
        {},
        "",
@@ -111,6 +138,9 @@ const std::vector<Verb>& Verbs() {
   };
   return kVerbs;
 }
+
+constexpr std::array<std::string_view, 5> kFormats = {"auto", "bar", "line", "json", "none"};
+constexpr std::array<std::string_view, 3> kColors = {"auto", "never", "always"};
 
 // Short names of job keys. Their values are checked by the job's own table.
 struct ShortFlag {
@@ -255,6 +285,17 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
         ->type_name("SECONDS")
         ->take_last();
   }
+  if (verb.flags & ExplainFlags) {
+    app.add_option("--against", arguments.against, "another run, to be shown beside it")->type_name("RUN2")->take_last();
+    app.add_option("--out", arguments.out, "write the page here; report.html in the run folder unless said")
+        ->type_name("FILE")
+        ->take_last();
+  }
+  if (verb.flags & WatchFlags) {
+    app.add_option("--port", arguments.port, "of 127.0.0.1; 6006 unless said, 0: any that is free")
+        ->type_name("N")
+        ->take_last();
+  }
   if (verb.flags & RunFlags) {
     app.add_option("--out", arguments.out, "run folder, which must not exist")->type_name("DIR")->group("Run")->take_last();
   }
@@ -281,6 +322,15 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
         ->group("Run")
         ->take_last();
     app.add_option("--color", arguments.color, "auto, never or always")->type_name("WHEN")->group("Run")->take_last();
+    app.add_option("--log-every", arguments.log_every, "updates between two lines of the run's logs")
+        ->type_name("N")
+        ->group("")
+        ->take_last();
+    app.add_flag("--trace", arguments.trace, "write trace.json, a timeline of updates 2 to 4")->group("Run");
+    app.add_option("--trace-steps", arguments.trace_steps, "of these updates: 100 or 100-102")
+        ->type_name("A-B")
+        ->group("")
+        ->take_last();
   }
   app.set_help_flag("-h,--help", "this text")->group("Run");
 }
@@ -314,14 +364,22 @@ Status CheckChoice(std::string_view flag, const std::string& given, std::span<co
                                    plimsoll::DidYouMean(given, choices)));
 }
 
+Status CheckTraceSteps(const Arguments& arguments) {
+  if (arguments.trace_steps.empty() || TracedSteps(arguments).last > 0) return Status::Ok();
+  return Status::Usage(fmt::format("--trace-steps: wanted updates such as 100 or 100-102, got {}", arguments.trace_steps));
+}
+
 // What no job table checks.
 Status CheckValues(const Arguments& arguments) {
-  constexpr std::array<std::string_view, 5> kFormats = {"auto", "bar", "line", "json", "none"};
-  constexpr std::array<std::string_view, 3> kColors = {"auto", "never", "always"};
   PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--log-format", arguments.log_format, kFormats));
   PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--color", arguments.color, kColors));
+  if (arguments.log_every < 0)
+    return Status::Usage(fmt::format("--log-every: wanted a whole number from 1 on, got {}", arguments.log_every));
+  PLIMSOLL_RETURN_IF_ERROR(CheckTraceSteps(arguments));
   if (!(arguments.wait_seconds >= 0.0 && arguments.wait_seconds <= 1e6))
     return Status::Usage(fmt::format("--wait: wanted seconds from 0 to 1000000, got {}", arguments.wait_seconds));
+  if (arguments.port < 0 || arguments.port > 65535)
+    return Status::Usage(fmt::format("--port: wanted a whole number from 0 to 65535, got {}", arguments.port));
   if (arguments.threads < 0 || arguments.threads > 1024)
     return Status::Usage(fmt::format("--threads: wanted a whole number from 0 to 1024, got {}", arguments.threads));
   return Status::Ok();
@@ -367,6 +425,50 @@ Result<Parsed> ParseVerb(const Verb& verb, Words typed) {
 }
 
 }  // namespace
+
+std::vector<VerbFacts> DescribeVerbs() {
+  std::vector<VerbFacts> described;
+  for (const Verb& verb : Verbs()) {
+    VerbFacts facts{.name = verb.name,
+                    .aliases = verb.aliases,
+                    .target = verb.target,
+                    .target_about = verb.target_about,
+                    .about = verb.about,
+                    .flags = {},
+                    .job_keys = (verb.flags & JobFlags) != 0,
+                    .examples = verb.examples};
+    CLI::App app;
+    Arguments unused;
+    Bound bound;
+    AddFlags(app, verb, unused, bound);
+    for (const CLI::Option* option : app.get_options()) {
+      if (!option->nonpositional()) continue;
+      FlagFacts& flag = facts.flags.emplace_back(FlagFacts{
+          .name = "--" + option->get_lnames().front(), .value = "", .about = option->get_description(), .choices = {}});
+      if (option->get_items_expected_max() > 0) flag.value = option->get_type_name();
+      if (flag.name == "--log-format") flag.choices = {kFormats.begin(), kFormats.end()};
+      if (flag.name == "--color") flag.choices = {kColors.begin(), kColors.end()};
+    }
+    described.push_back(std::move(facts));
+  }
+  return described;
+}
+
+plimsoll::TraceOptions TracedSteps(const Arguments& arguments) {
+  constexpr plimsoll::TraceOptions kUsual = {.first = 2, .last = 4};  // the first one warms caches up
+  if (arguments.trace_steps.empty()) return arguments.trace ? kUsual : plimsoll::TraceOptions{};
+  const char *begin = arguments.trace_steps.data(), *end = begin + arguments.trace_steps.size();
+  plimsoll::TraceOptions steps;
+  auto [at, error] = std::from_chars(begin, end, steps.first);
+  steps.last = steps.first;
+  if (error == std::errc() && at < end && *at == '-') {
+    const auto last = std::from_chars(at + 1, end, steps.last);
+    at = last.ptr;
+    error = last.ec;
+  }
+  const bool good = error == std::errc() && at == end && steps.first >= 1 && steps.last >= steps.first;
+  return good ? steps : plimsoll::TraceOptions{};
+}
 
 bool AsksForJson(const std::vector<std::string>& typed) {
   const auto end = std::find(typed.begin(), typed.end(), "--");

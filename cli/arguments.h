@@ -7,10 +7,13 @@
 
 #include <plimsoll/options.h>
 #include <plimsoll/status.h>
+#include <plimsoll/trainer.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 struct Arguments {
@@ -27,6 +30,9 @@ struct Arguments {
   double max_seconds = 0.0;
   std::string log_format = "auto";
   std::string color = "auto";
+  int64_t log_every = 0;
+  bool trace = false;
+  std::string trace_steps;  // "10" or "10-12"
   // evaluate and resize, which have no job to override
   std::string data_file;
   std::string targets;
@@ -36,6 +42,8 @@ struct Arguments {
   std::string memory;
   int64_t threads = 0;
   double wait_seconds = 120.0;  // resize
+  std::string against;          // explain
+  int64_t port = 6006;          // watch
 };
 
 struct Parsed {
@@ -44,7 +52,29 @@ struct Parsed {
   std::string text;
 };
 
+// The tree of verbs and flags that the parser goes by, for what is made from it: completion and the man page.
+struct FlagFacts {
+  std::string name;   // "--memory"
+  std::string value;  // "SIZE"; empty: it has none
+  std::string about;
+  std::vector<std::string_view> choices;  // empty: any value
+};
+struct VerbFacts {
+  std::string_view name;
+  std::vector<std::string_view> aliases;
+  std::string_view target;  // "JOB", "RUN", ...; empty: none
+  std::string_view target_about;
+  std::string_view about;
+  std::vector<FlagFacts> flags;
+  bool job_keys = false;  // every key of a job is a flag, too
+  std::array<std::string_view, 2> examples;
+};
+std::vector<VerbFacts> DescribeVerbs();
+
 plimsoll::Result<Parsed> ParseArguments(const std::vector<std::string>& typed);
+
+// The updates that a trace is asked for; last = 0: none, or what was typed means none.
+plimsoll::TraceOptions TracedSteps(const Arguments& arguments);
 
 // Whether errors are to be told as JSON, known before anything else is.
 bool AsksForJson(const std::vector<std::string>& typed);

@@ -4,6 +4,7 @@
 #include <plimsoll/text.h>
 #include <plimsoll/trainer.h>
 
+#include "companion.h"
 #include "output.h"
 #include "signals.h"
 
@@ -23,6 +24,7 @@ class EpochPeaks final : public plimsoll::Observer {
   void Step(const plimsoll::StepReport& report) override { shown_.Step(report); }
   void Saved(const plimsoll::SaveReport& report) override { shown_.Saved(report); }
   void Resumed(int64_t updates, int64_t epoch) override { shown_.Resumed(updates, epoch); }
+  void Work(const plimsoll::WorkReport& report) override { shown_.Work(report); }
   void Epoch(const plimsoll::EpochReport& report) override {
     if (first_epoch_ == 0) {
       first_epoch_ = report.epoch;
@@ -65,7 +67,7 @@ std::string Report(const plimsoll::RunResult& result, const EpochPeaks& peaks, c
                         : fmt::format("        grew by {} from epoch {} to epoch {}\n", PrettyBytes(growth),
                                       peaks.first_epoch(), peaks.last_epoch());
   }
-  if (!out.empty()) text += fmt::format("run     {}\n", out);
+  if (!out.empty()) text += fmt::format("run     {}\nreport  {}/report.html\n", out, out);
   return text;
 }
 
@@ -98,8 +100,11 @@ int TrainAndAnswer(const plimsoll::Job& job, const std::string& out, const Argum
   options.allow_changes = arguments.allow_changes;
   options.stop = HearSignals();
   options.max_seconds = arguments.max_seconds;
+  options.log_every = arguments.log_every;
+  options.trace = TracedSteps(arguments);
   plimsoll::Result<plimsoll::RunResult> result = plimsoll::Train(job, options);
   progress.reset();  // leaves the terminal on a fresh line before anything is told
-  if (!result.ok()) return Fail(arguments.json, result.status());
-  return arguments.json ? AnswerJson(ReportJson(*result, peaks, out)) : Answer(Report(*result, peaks, out));
+  if (!result.ok()) return EndWithReport(out, Fail(arguments.json, result.status()), arguments);
+  const int answered = arguments.json ? AnswerJson(ReportJson(*result, peaks, out)) : Answer(Report(*result, peaks, out));
+  return EndWithReport(out, answered, arguments);
 }

@@ -10,4 +10,7 @@ int RunSummary(const Arguments& arguments);
 int RunVerify(const Arguments& arguments);
 int RunDoctor(const Arguments& arguments);
 int RunResize(const Arguments& arguments);
+int RunExplain(const Arguments& arguments);
+int RunWatch(const Arguments& arguments);
+int RunCompletion(const Arguments& arguments);
 int RunDemo(const Arguments& arguments);

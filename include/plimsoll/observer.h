@@ -14,6 +14,23 @@ namespace plimsoll {
 
 struct Plan;
 
+// Where the time of an update goes: reading the batch; blocks run forward for the first time, and again because their Tape was
+// not kept; State to and from slots; outputs again from the Tape; the head and the losses; the way back; gradients to zero and
+// the optimizer.
+enum class Phase : int { Read, Forward, Recompute, Slots, Replay, Loss, Backward, Update };
+inline constexpr size_t kPhases = 8;
+const char* PhaseName(Phase phase);  // "read", "forward", ...
+
+struct LayerTime {
+  double forward_ms = 0.0;   // whenever it ran forward
+  double backward_ms = 0.0;  // replay included
+};
+// Of one update that was measured.
+struct StepTimes {
+  std::array<double, kPhases> phase_ms = {};
+  std::span<const LayerTime> layers = {};  // in the order of RunFacts::layers
+};
+
 struct StepReport {
   int64_t epoch = 0;  // from 1
   int64_t epochs = 0;
@@ -25,6 +42,9 @@ struct StepReport {
   double step_ms = 0.0;        // of this update
   int64_t resident_bytes = 0;  // measured
   int64_t budget_bytes = 0;
+  int64_t items = 0;                 // targets that `loss` is a mean over
+  double learning_rate = 0.0;        // of this update
+  const StepTimes* times = nullptr;  // null: this update was not measured. There while it is told
 };
 
 // Of one of several outputs.
@@ -49,6 +69,7 @@ struct EpochReport {
   int64_t epochs = 0;
   int64_t updates = 0;   // in all
   double seconds = 0.0;  // of this epoch, validation included
+  double valid_seconds = 0.0;
   Score train;
   bool has_valid = false;
   Score valid;
@@ -66,15 +87,63 @@ struct SaveReport {
   bool best = false;      // it holds the best epoch so far
 };
 
+// How long the training samples are: counts of lengths in `bins` ranges of `bin_steps`, the first from `shortest` on.
+inline constexpr size_t kLengthBins = 24;
+struct LengthCounts {
+  int64_t shortest = 0;
+  int64_t longest = 0;
+  double mean = 0.0;
+  int64_t bin_steps = 1;
+  size_t bins = 0;
+  std::array<int64_t, kLengthBins> counts = {};
+};
+
+// What a run is; told once, before its plan. Views are there while it is told.
+struct RunFacts {
+  std::string_view task;
+  int64_t samples = 0;        // to train on
+  int64_t valid_samples = 0;  // 0: none
+  int64_t epochs = 0;
+  int64_t steps_per_epoch = 0;
+  int64_t batch_size = 0;
+  int64_t threads = 0;
+  int64_t parameters = 0;
+  LengthCounts lengths;
+  std::span<const std::string> layers = {};  // names
+};
+
+// What came of a run; told once, when it has ended well.
+struct RunEnd {
+  Score first;
+  Score last;
+  int64_t updates = 0;
+  int64_t epochs = 0;
+  double seconds = 0.0;
+  int64_t peak_bytes = 0;
+  // Of the last score: [true class][class with the largest output], where there are few classes; else empty.
+  int64_t classes = 0;
+  std::span<const int64_t> confusion = {};
+};
+
+// Work that is no step of training and takes its time: validation, getting data ready.
+struct WorkReport {
+  std::string_view what;  // "validation"
+  int64_t done = 0;
+  int64_t total = 0;  // 0: not known
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
+  virtual void Started(const RunFacts&) {}
   virtual void Planned(const Plan&) {}
   virtual void Message(std::string_view) {}  // one line of plain text that the user should see
   virtual void Step(const StepReport&) {}
+  virtual void Work(const WorkReport&) {}
   virtual void Epoch(const EpochReport&) {}
   virtual void Saved(const SaveReport&) {}
   virtual void Resumed(int64_t /*updates*/, int64_t /*epoch*/) {}  // before the first step of a run that goes on
+  virtual void Ended(const RunEnd&) {}
 };
 
 }  // namespace plimsoll

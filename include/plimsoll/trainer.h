@@ -19,6 +19,12 @@ namespace plimsoll {
 using StopRequest = std::atomic<StatusKind>;
 static_assert(StopRequest::is_always_lock_free);
 
+// Updates whose timeline is written to trace.json in the run folder. Its buffer is in the plan: 1 MB.
+struct TraceOptions {
+  int64_t first = 0;
+  int64_t last = 0;  // 0: none
+};
+
 struct RunOptions {
   std::string out;                        // run folder; must not exist, parents must. Empty: nothing is written
   Observer* observer = nullptr;           // not owned
@@ -29,6 +35,8 @@ struct RunOptions {
   bool allow_changes = false;         // of the job, where they are harmless (docs/runs.md)
   const StopRequest* stop = nullptr;  // not owned
   double max_seconds = 0.0;           // then the run saves and ends as if it were done; 0: no limit
+  int64_t log_every = 0;                  // updates from one measured line of the logs to the next; 0: 1000 lines a run, or all
+  TraceOptions trace = {};
 };
 
 struct RunResult {

@@ -10,19 +10,20 @@ namespace {
 
 constexpr int64_t kScoredTrainingSamples = 1024;  // without validation data
 
-// Hands the outputs of a score to the job's own metric, while it stands.
-class MetricSink final : public OutputSink {
+// Hands the outputs of a score to the job's own metric and to the table of classes, while it stands.
+class Sink final : public OutputSink {
  public:
-  MetricSink(CustomMetric* metric, const Spec& spec, Step& step) : metric_(metric), spec_(spec), step_(step) {
-    if (metric_ == nullptr) return;
-    metric_->Start();
-    step_.SetOutputSink(this);
+  Sink(CustomMetric* metric, std::span<int64_t> confusion, const Spec& spec, Step& step)
+      : metric_(metric), confusion_(confusion), spec_(spec), step_(step) {
+    if (metric_ != nullptr) metric_->Start();
+    std::fill(confusion_.begin(), confusion_.end(), 0);
+    if (wanted()) step_.SetOutputSink(this);
   }
-  ~MetricSink() override {
-    if (metric_ != nullptr) step_.SetOutputSink(nullptr);
+  ~Sink() override {
+    if (wanted()) step_.SetOutputSink(nullptr);
   }
-  MetricSink(const MetricSink&) = delete;
-  MetricSink& operator=(const MetricSink&) = delete;
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
 
   void Rows(size_t /*output*/, const RowGroup& group, int64_t first, int64_t count, const float* outputs,
             int64_t stride) override {
@@ -30,6 +31,11 @@ class MetricSink final : public OutputSink {
     for (int64_t row = 0; row < count; ++row) {
       const int64_t item = first + row;
       const std::span<const float> y(outputs + row * stride, width);
+      if (!confusion_.empty()) {
+        const auto largest = static_cast<size_t>(std::max_element(y.begin(), y.end()) - y.begin());
+        ++confusion_[static_cast<size_t>(group.targets[0].classes[item]) * width + largest];
+      }
+      if (metric_ == nullptr) continue;
       if (spec_.output().class_targets()) {
         metric_->Item(y, group.targets[0].classes[item], {});
       } else {
@@ -39,7 +45,9 @@ class MetricSink final : public OutputSink {
   }
 
  private:
+  bool wanted() const { return metric_ != nullptr || !confusion_.empty(); }
   CustomMetric* metric_;
+  std::span<int64_t> confusion_;
   const Spec& spec_;
   Step& step_;
 };
@@ -61,13 +69,13 @@ Score ToScore(const StepSums& sums, const Spec& spec) {
   return score;
 }
 
-Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count) {
+Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count, const ScoreWatch& watch) {
   Samples* samples = part == ScoredPart::ValidationFile ? setup.valid.get() : setup.samples.get();
   Batch batch(samples, engine.batch_buffers(CarriedBy::Scores), setup.plan.group_rows, setup.network->spec().reversed);
   int64_t* numbers = engine.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
   const int64_t batch_size = std::min(setup.job.train.batch_size, setup.samples->count());
   CustomMetric* metric = setup.job.train.custom_metric.get();
-  const MetricSink sink(metric, setup.network->spec(), engine.step);
+  const Sink sink(metric, watch.confusion, setup.network->spec(), engine.step);
   StepSums sums;
   for (int64_t place = 0; place < count; place += batch_size) {
     if (setup.stop != nullptr && *setup.stop != StatusKind::Ok)
@@ -92,6 +100,7 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
       if (!rows.ok()) return rows.status();
       engine.step.EvaluateGroup(rows.value(), sums);
     }
+    if (watch.observer != nullptr) watch.observer->Work({.what = "validation", .done = place + now, .total = count});
   }
   Score score = ToScore(sums, setup.network->spec());
   score.loss += engine.penalty.Value();
@@ -99,11 +108,11 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
   return score;
 }
 
-Result<Score> ScoreRun(Setup& setup, Engine& engine) {
-  if (setup.valid != nullptr) return ScoreSamples(setup, engine, ScoredPart::ValidationFile, setup.valid->count());
+Result<Score> ScoreRun(Setup& setup, Engine& engine, const ScoreWatch& watch) {
+  if (setup.valid != nullptr) return ScoreSamples(setup, engine, ScoredPart::ValidationFile, setup.valid->count(), watch);
   if (setup.split->valid_count() > 0)
-    return ScoreSamples(setup, engine, ScoredPart::ValidationShare, setup.split->valid_count());
-  return ScoreSamples(setup, engine, ScoredPart::Training, std::min(kScoredTrainingSamples, setup.split->train_count()));
+    return ScoreSamples(setup, engine, ScoredPart::ValidationShare, setup.split->valid_count(), watch);
+  return ScoreSamples(setup, engine, ScoredPart::Training, std::min(kScoredTrainingSamples, setup.split->train_count()), watch);
 }
 
 }  // namespace plimsoll

@@ -1,6 +1,9 @@
 // scorer: loss and accuracy of the current weights over samples, in the planned memory of an engine.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "plimsoll/observer.h"
 #include "plimsoll/options.h"
 #include "plimsoll/status.h"
@@ -10,11 +13,17 @@ namespace plimsoll {
 
 enum class ScoredPart { Training, ValidationShare, ValidationFile };
 
+// Who looks on while samples are scored.
+struct ScoreWatch {
+  Observer* observer = nullptr;       // told how far it is
+  std::span<int64_t> confusion = {};  // gets the counts of [true class][class with the largest output]; empty: nobody asks
+};
+
 // The first `count` samples of a part, in file order.
-Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count);
+Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count, const ScoreWatch& watch = {});
 
 // What a run is scored on: its validation data, else the first 1024 training samples.
-Result<Score> ScoreRun(Setup& setup, Engine& engine);
+Result<Score> ScoreRun(Setup& setup, Engine& engine, const ScoreWatch& watch = {});
 
 Score ToScore(const StepSums& sums, const Spec& spec);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/threads.h"
+#include "base/timeline.h"
 #include "kernels/block_rows.h"
 #include "kernels/product.h"
 #include "layers/owner_memory.h"
@@ -56,6 +57,7 @@ struct RunContext {
   uint64_t dropout_seed = 0;            // SeedFor(seed, RandomUse::Dropout)
   uint64_t update = 0;                  // number of the update
   float scale = 0.0f;                   // of the first output's loss: its weight over its items; for layers that are a loss
+  Timeline* timeline = nullptr;         // null: nothing is measured
 };
 
 // Keys that mean the same in every layer; a layer's own begin at kFirstOwnKey.

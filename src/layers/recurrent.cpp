@@ -362,7 +362,10 @@ void Recurrent::Backward(const Slice& in, const Slice& out, const Slice& d_out, 
                            .first_step = out.block->first_step,
                            .truncate = truncate_,
                            .lengths = out.block->lengths};
-  recurrent_block_backward(at, Transposed(memory), rows, shape_, tiles_, *run.pool);
+  {
+    const Timed timed(run.timeline, Piece::BackwardInTime, 0, 0, number_);
+    recurrent_block_backward(at, Transposed(memory), rows, shape_, tiles_, *run.pool);
+  }
   if (d_in.data != nullptr && masks_inputs(run)) {
     MaskSteps(d_in.data, d_in.data, d_in.stride, memory.F32(InputMask), ActivationStride(shape_.inputs), shape_.inputs, rows,
               *run.pool);
@@ -370,6 +373,7 @@ void Recurrent::Backward(const Slice& in, const Slice& out, const Slice& d_out, 
   if (!learns_) return;
   RecurrentWeights gradient = Split(memory.F32(kGradient));
   if (!use_bias_) gradient.bias = gradient.state_bias = nullptr;
+  const Timed timed(run.timeline, Piece::WeightGradient, 0, 0, number_);
   recurrent_block_gradient(gradient, x, at, rows, shape_, tiles_, *run.pool);
 }
 

@@ -295,6 +295,11 @@ void Network::AddTiles(ProductSet& products) {
   for (const auto& layer : layers_) layer->AddTiles(products);
 }
 
+int64_t Network::confused_classes() const {
+  if (spec_.outputs.size() != 1 || !spec_.output().class_targets() || is_own_loss()) return 0;
+  return spec_.output().width <= kMostConfusedClasses ? spec_.output().width : 0;
+}
+
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options) {
   std::vector<OwnerNeeds> owners;
   NeedList slots, optimizer;
@@ -340,6 +345,13 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
   files.Scratch(WriteBuffer, "write buffer", NeedUnit::Whole, kWriteBufferBytes, StepMoment::Save, StepMoment::Save);
   if (start_rows > 0) {
     files.Scratch(StartRows, "rows of first weights", NeedUnit::Whole, start_rows, StepMoment::Save, StepMoment::Save);
+  }
+  if (options.trace_bytes > 0) {
+    files.Scratch(TracePieces, "pieces of the trace", NeedUnit::Whole, options.trace_bytes, StepMoment::Read, StepMoment::Save);
+  }
+  if (const int64_t classes = network.confused_classes(); options.training && classes > 0) {
+    files.Scratch(ConfusionCounts, "confusion matrix", NeedUnit::Whole,
+                  classes * classes * static_cast<int64_t>(sizeof(int64_t)), StepMoment::Read, StepMoment::Save);
   }
   // In the order of NetworkOwner.
   owners.push_back({"blocks", blocks.needs()});

@@ -57,6 +57,8 @@ class Network {
   EpochWork Work(int64_t rows, int64_t row_steps, int64_t updates) const;
 
   void AddTiles(ProductSet& products);
+  // Classes of the one output whose hits can be told apart in a small table; 0: there is none.
+  int64_t confused_classes() const;
 
  private:
   Spec spec_;
@@ -99,17 +101,19 @@ enum OptimizerKey : int { PartialSums, FirstMoment };
 // The moments of a layer, 0 and 1, and the running average of its weights, 2.
 inline constexpr int kAverage = 2;
 constexpr int MomentKey(int layer, int number) { return FirstMoment + 3 * layer + number; }
-enum FilesKey : int { WriteBuffer, StartRows };
+enum FilesKey : int { WriteBuffer, StartRows, TracePieces, ConfusionCounts };
 inline constexpr int64_t kWriteBufferBytes = 64 * 1024;
-inline constexpr int64_t kSumChunk = 16384;  // floats of one partial sum of squares
+inline constexpr int64_t kMostConfusedClasses = 32;  // that a confusion matrix is kept for
+inline constexpr int64_t kSumChunk = 16384;          // floats of one partial sum of squares
 
 struct NeedOptions {
   int64_t batch_size = 0;
   SampleShape shape;
-  bool training = true;   // false: evaluation alone, no gradients, moments or tape beyond a block
-  int moments = 2;        // floats that the optimizer keeps for each weight, at most two
-  bool averages = false;  // and one for the running average of the weight
-  bool touched = false;   // tables note which of their rows a batch has looked up
+  bool training = true;     // false: evaluation alone, no gradients, moments or tape beyond a block
+  int moments = 2;          // floats that the optimizer keeps for each weight, at most two
+  bool averages = false;    // and one for the running average of the weight
+  bool touched = false;     // tables note which of their rows a batch has looked up
+  int64_t trace_bytes = 0;  // for the pieces of a trace
 };
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options);
 

@@ -42,6 +42,33 @@ double StepSums::MeanLoss(const Spec& spec) const {
   return sum;
 }
 
+namespace {
+
+// As what an action is measured. A segment runs again as a whole or not at all.
+Piece PieceOf(const Action& action, int64_t reached) {
+  const bool again = action.first_block < reached;
+  switch (action.kind) {
+    case Action::Kind::Advance:
+      return again ? Piece::AdvanceAgain : Piece::Advance;
+    case Action::Kind::Keep:
+      return Piece::Keep;
+    case Action::Kind::Restore:
+      return Piece::Restore;
+    case Action::Kind::Record:
+      return again ? Piece::RecordAgain : Piece::Record;
+    case Action::Kind::Reverse:
+      break;
+  }
+  return Piece::Reverse;
+}
+
+int64_t PlaceOf(const Action& action) {
+  const bool on_slot = action.kind == Action::Kind::Keep || action.kind == Action::Kind::Restore;
+  return on_slot ? action.slot : action.first_block;
+}
+
+}  // namespace
+
 Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, const BatchItems& items, StepSums& sums) {
   run_.training = true;
   const std::vector<ModelOutput>& outputs = network_.spec().outputs;
@@ -51,7 +78,9 @@ Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, const BatchIt
   run_.scale = scales_[0];
   sums_ = &sums;
   StartForward(group);
+  int64_t reached = 0;  // blocks that have been run
   for (Action action; schedule.Next(action);) {
+    const Timed timed(run_.timeline, PieceOf(action, reached), PlaceOf(action), action.blocks);
     switch (action.kind) {
       case Action::Kind::Advance:
         Forward(group, action.first_block, action.blocks, Tape::None);
@@ -69,6 +98,7 @@ Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, const BatchIt
         Reverse(group, action.first_block, action.blocks);
         break;
     }
+    reached = std::max(reached, action.first_block + action.blocks);
   }
   return Status::Ok();
 }
@@ -81,6 +111,7 @@ void Step::Forward(const RowGroup& group, int64_t first_block, int64_t blocks, T
     const Block block = BlockAt(group, number);
     const Part part = WholeOf(group, block);
     for (int layer = 0; layer < network_.body_layers(); ++layer) {
+      const Timed timed(run_.timeline, Piece::LayerForward, number, 1, layer);
       network_.layer(layer).ForwardAll(InputsOf(layer, part), OutputOf(layer, part), memory_.layer(layer), run_);
     }
   }
@@ -94,6 +125,7 @@ void Step::Reverse(const RowGroup& group, int64_t first_block, int64_t blocks) {
     const Block block = BlockAt(group, number);
     const Part part = WholeOf(group, block);
     for (int layer = 0; layer < network_.body_layers(); ++layer) {
+      const Timed timed(run_.timeline, Piece::LayerReplay, number, 1, layer);
       network_.layer(layer).ReplayAll(InputsOf(layer, part), OutputOf(layer, part), memory_.layer(layer), run_);
     }
     if (network_.head_steps()) Head(part, /*per_step=*/true);
@@ -109,6 +141,7 @@ void Step::Reverse(const RowGroup& group, int64_t first_block, int64_t blocks) {
 // behind it has read the same input.
 void Step::Backward(int layer, const Part& part) {
   if (!network_.wants_gradient(layer)) return;
+  const Timed timed(run_.timeline, Piece::LayerBackward, part.block->first_step / kBlockSteps, 1, layer);
   const std::span<const Slice> ins = InputsOf(layer, part);
   const std::vector<Route>& routes = network_.routes().inputs(layer);
   const std::vector<int>& inputs = network_.inputs(layer);
@@ -136,6 +169,7 @@ void Step::Backward(int layer, const Part& part) {
 // or of those that run on pooled rows. With a CRF or CTC there is no head: the loss is there at the end of forward, and its
 // gradient begins in their own Backward. The outputs of CTC are those of its input.
 void Step::Head(const Part& all, bool per_step) {
+  const Timed head(run_.timeline, Piece::Loss, all.block->first_step / kBlockSteps, 1);
   const Spec& spec = network_.spec();
   const RowGroup& group = *all.group;
   const int64_t first_item = per_step ? all.block->row_steps_before : 0;
@@ -152,6 +186,7 @@ void Step::Head(const Part& all, bool per_step) {
     const Part slice{.group = &group, .block = all.block, .begin = begin, .count = count};
     for (int layer = first; layer <= last; ++layer) {
       if (!runs(layer)) continue;
+      const Timed timed(run_.timeline, Piece::LayerForward, all.block->first_step / kBlockSteps, 1, layer);
       network_.layer(layer).ForwardAll(InputsOf(layer, slice), OutputOf(layer, slice), memory_.layer(layer), run_);
     }
     for (size_t output = 0; output < spec.outputs.size(); ++output) {

@@ -55,6 +55,8 @@ class Step {
   void PrepareWeights();
 
   Slots& slots() { return slots_; }
+  void SetTimeline(Timeline* timeline) { run_.timeline = timeline; }  // null: nothing is measured
+  Timeline* timeline() const { return run_.timeline; }
   void SetOutputSink(OutputSink* sink) { sink_ = sink; }
 
  private:

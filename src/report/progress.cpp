@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "plimsoll/plan.h"
@@ -38,6 +39,27 @@ bool AsksForAscii() {
     if (!locale.empty()) return locale == "C" || locale == "POSIX";
   }
   return false;
+}
+
+// Lines broken between words; what is broken goes on under the text of its line.
+std::string Wrapped(std::string_view text, int columns) {
+  constexpr size_t kIndent = 7;
+  const size_t room = static_cast<size_t>(std::max(columns, 40) - 1);
+  std::string wrapped;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    size_t indent = 0;
+    while (indent + line.size() > room) {
+      const size_t space = line.rfind(' ', room - indent);
+      if (space == std::string_view::npos || space <= kIndent) break;  // one long word
+      wrapped.append(indent, ' ').append(line.substr(0, space)) += '\n';
+      line.remove_prefix(space + 1);
+      indent = kIndent;
+    }
+    wrapped.append(indent, ' ').append(line) += '\n';
+  }
+  return wrapped;
 }
 
 double Seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
@@ -84,28 +106,18 @@ void AddMegabytes(FixedText<48>& text, int64_t bytes) {
   }
 }
 
+bool IsControl(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+
+// Names come from the user and may hold anything; what would move a cursor is not shown.
 template <size_t capacity>
-void AddJsonNumber(FixedText<capacity>& text, const char* name, double number) {
-  if (std::isfinite(number)) {
-    text.Add(",\"{}\":{}", name, number);
-  } else {
-    text.Add(",\"{}\":null", name);
+void AddShown(FixedText<capacity>& text, std::string_view name) {
+  for (const char c : name) {
+    const char shown = IsControl(c) ? '?' : c;
+    text.Append({&shown, 1});
   }
 }
 
 constexpr size_t kNameBytes = 80;  // of an output; six bytes of JSON at most for each, and the numbers must fit
-template <size_t capacity>
-void AddJsonText(FixedText<capacity>& text, std::string_view value) {
-  for (const char c : value) {
-    if (c == '"' || c == '\\') {
-      text.Add("\\{}", c);
-    } else if (static_cast<unsigned char>(c) < ' ') {
-      text.Add("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      text.Append({&c, 1});
-    }
-  }
-}
 
 }  // namespace
 
@@ -123,7 +135,7 @@ void ProgressLine::Clear() {
   count_ = 0;
 }
 
-void ProgressLine::Compose(const Look& look, FixedText<1024>& out) const {
+int ProgressLine::Compose(const Look& look, FixedText<1024>& out) const {
   const std::string_view separator = look.ascii ? " | " : " · ";
   const int room = look.columns > 0 ? look.columns - 1 : 1'000;  // the last column makes some terminals wrap
   int least = 1;
@@ -139,8 +151,15 @@ void ProgressLine::Compose(const Look& look, FixedText<1024>& out) const {
     if (head.columns() + (bar ? 1 + kNarrowestBar : 0) + gap + fields_columns <= room) break;
   }
 
-  // A head that is wider than the window is cut; it has no characters of more than one byte.
-  out.Append(head.view().substr(0, static_cast<size_t>(std::max(room, 1))));
+  // A head that is wider than the window is cut, between characters.
+  int columns = 0;
+  size_t bytes = 0;
+  for (const std::string_view text = head.view(); bytes < text.size(); ++bytes) {
+    if ((static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) continue;
+    if (columns == std::max(room, 1)) break;
+    ++columns;
+  }
+  out.Append(head.view().substr(0, bytes));
   if (bar) {
     const int cells =
         std::clamp(room - head.columns() - 1 - (fields_columns == 0 ? 0 : 1 + fields_columns), kNarrowestBar, kWidestBar);
@@ -150,6 +169,7 @@ void ProgressLine::Compose(const Look& look, FixedText<1024>& out) const {
     for (int i = 0; i < full; ++i) out.Append(look.ascii ? "=" : "━");
     if (look.color) out.Append("\x1b[0m");
     for (int i = full; i < cells; ++i) out.Append(look.ascii ? "-" : "─");
+    columns += 1 + cells;
   }
   bool first = true;
   for (size_t i = 0; i < count_; ++i) {
@@ -158,6 +178,7 @@ void ProgressLine::Compose(const Look& look, FixedText<1024>& out) const {
     out.Append(fields_[i].text.view());
     first = false;
   }
+  return columns + (first ? 0 : (bar ? 1 : 2) + fields_columns);
 }
 
 Progress::Progress(const ProgressOptions& options)
@@ -181,7 +202,7 @@ void Progress::Planned(const Plan& plan) {
   if (format_ == ProgressFormat::None) return;
   if (format_ != ProgressFormat::Json) {
     FinishBar();
-    Write(PlanText(plan));
+    WriteText(format_ == ProgressFormat::Bar ? Wrapped(PlanText(plan), LookNow().columns) : PlanText(plan));
     return;
   }
   out_.Clear();
@@ -197,7 +218,7 @@ void Progress::Message(std::string_view text) {
   if (format_ == ProgressFormat::None) return;
   FinishBar();
   if (format_ != ProgressFormat::Json) {
-    Write(text);
+    WriteText(text);
     Write("\n");
     return;
   }
@@ -219,6 +240,25 @@ void Progress::Step(const StepReport& report) {
     return;
   }
   FillStepLine(report, now);
+  if (format_ == ProgressFormat::Bar) {
+    DrawBar();
+  } else {
+    WriteLine();
+  }
+}
+
+void Progress::Work(const WorkReport& report) {
+  if (format_ == ProgressFormat::None) return;
+  const Clock::time_point now = Clock::now();
+  if (report.done <= work_done_ || work_done_ == 0) work_start_ = now;  // another piece of work
+  work_done_ = report.done;
+  if (now - last_ < interval_) return;
+  last_ = now;
+  if (format_ == ProgressFormat::Json) {
+    WriteWorkJson(report);
+    return;
+  }
+  FillWorkLine(report, now);
   if (format_ == ProgressFormat::Bar) {
     DrawBar();
   } else {
@@ -269,6 +309,7 @@ void Progress::WriteOutputJson(const EpochReport& report, size_t number) {
 void Progress::NoteStep(const StepReport& report, Clock::time_point now) {
   if (report.epoch != epoch_) {
     epoch_ = report.epoch;
+    epochs_ = report.epochs;
     epoch_steps_ = 0;
     const std::chrono::duration<double, std::milli> step(std::isfinite(report.step_ms) ? std::clamp(report.step_ms, 0.0, 1e9)
                                                                                        : 0.0);
@@ -278,6 +319,7 @@ void Progress::NoteStep(const StepReport& report, Clock::time_point now) {
   last_step_ = report.step_in_epoch;
   steps_per_epoch_ = report.steps_per_epoch;
   if (report.budget_bytes > 0) budget_bytes_ = report.budget_bytes;
+  resident_bytes_ = report.resident_bytes;
 }
 
 void Progress::FillStepLine(const StepReport& report, Clock::time_point now) {
@@ -295,6 +337,23 @@ void Progress::FillStepLine(const StepReport& report, Clock::time_point now) {
   AddLoss(line_.Field(Loss), "loss", report.loss);
   if (report.accuracy >= 0.0) line_.Field(Accuracy).Add("accuracy {:.3f}", report.accuracy);
   AddMemory(Memory, report.resident_bytes);
+}
+
+// "Epoch 2/5  validation  300/1250 ━━━━── 0:03 left"; before the first epoch without its number.
+void Progress::FillWorkLine(const WorkReport& report, Clock::time_point now) {
+  line_.Clear();
+  if (epoch_ > 0) line_.head.Add("Epoch {}/{}  ", epoch_, epochs_);
+  AddShown(line_.head, report.what);
+  line_.head.Add("  {}", report.done);
+  if (report.total > 0) {
+    line_.head.Add("/{}", report.total);
+    line_.done = static_cast<double>(report.done) / static_cast<double>(report.total);
+    FixedText<48>& left = line_.Field(TimeLeft);
+    AddDuration(left, Seconds(now - work_start_) / static_cast<double>(std::max<int64_t>(report.done, 1)) *
+                          static_cast<double>(report.total - report.done));
+    left.Append(" left");
+  }
+  if (resident_bytes_ > 0) AddMemory(Memory, resident_bytes_);
 }
 
 void Progress::FillEpochLine(const EpochReport& report) {
@@ -318,7 +377,8 @@ void Progress::FillEpochLine(const EpochReport& report) {
 // One of several outputs, under the line of the epoch.
 void Progress::FillOutputLine(const EpochReport& report, size_t number) {
   line_.Clear();
-  line_.head.Add("  {}", report.outputs[number]);
+  line_.head.Append("  ");
+  AddShown(line_.head, report.outputs[number]);
   AddScores(report.train.outputs[number], report.valid.outputs[number], report.has_valid);
 }
 
@@ -348,9 +408,14 @@ ProgressLine::Look Progress::LookNow() const {
 }
 
 void Progress::DrawBar() {
+  const ProgressLine::Look look = LookNow();
   out_.Clear();
+  // A window that has become narrower has broken the line that stands there into several: the first of them is where to draw.
+  const int broken = bar_on_screen_ ? (bar_columns_ - 1) / std::max(look.columns, 1) : 0;
+  if (broken > 0) out_.Add("\x1b[{}A", broken);
   out_.Append("\r");
-  line_.Compose(LookNow(), out_);
+  if (broken > 0) out_.Append("\x1b[J");
+  bar_columns_ = line_.Compose(look, out_);
   out_.Append("\x1b[K");  // what the last, longer line left behind
   bar_on_screen_ = true;
   Write(out_.view());
@@ -393,6 +458,24 @@ void Progress::WriteEpochJson(const EpochReport& report) {
   }
   out_.Add(",\"peak_bytes\":{}}}\n", report.peak_bytes);
   Write(out_.view());
+}
+
+void Progress::WriteWorkJson(const WorkReport& report) {
+  out_.Clear();
+  out_.Append("{\"event\":\"work\",\"what\":\"");
+  AddJsonText(out_, report.what.substr(0, kNameBytes));
+  out_.Add("\",\"epoch\":{},\"done\":{},\"total\":{}}}\n", epoch_, report.done, report.total);
+  Write(out_.view());
+}
+
+void Progress::WriteText(std::string_view text) {
+  while (!text.empty()) {
+    const auto control = [](char c) { return IsControl(c) && c != '\n'; };
+    const size_t clean = static_cast<size_t>(std::find_if(text.begin(), text.end(), control) - text.begin());
+    Write(text.substr(0, clean));
+    if (clean < text.size()) Write("?");
+    text.remove_prefix(std::min(clean + 1, text.size()));
+  }
 }
 
 void Progress::Write(std::string_view text) {

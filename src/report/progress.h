@@ -4,46 +4,17 @@
 //   never: allocates in Step or Epoch; every text is put together in a fixed buffer and written with write(2)
 #pragma once
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 #include "plimsoll/observer.h"
 #include "plimsoll/progress.h"
+#include "report/fixed_text.h"
 
 namespace plimsoll {
-
-// Text of bounded length without the heap; what does not fit is cut off. Columns are counted as characters.
-template <size_t capacity>
-class FixedText {
- public:
-  template <typename... Args>
-  void Add(fmt::format_string<Args...> format, Args&&... args) {
-    const auto result = fmt::format_to_n(bytes_.data() + size_, capacity - size_, format, std::forward<Args>(args)...);
-    size_ += std::min(result.size, capacity - size_);
-  }
-  void Append(std::string_view text) {
-    const size_t taken = text.copy(bytes_.data() + size_, capacity - size_);
-    size_ += taken;
-  }
-  void Clear() { size_ = 0; }
-  std::string_view view() const { return {bytes_.data(), size_}; }
-  int columns() const {
-    int count = 0;
-    for (size_t i = 0; i < size_; ++i) count += (static_cast<unsigned char>(bytes_[i]) & 0xC0) != 0x80;
-    return count;
-  }
-
- private:
-  std::array<char, capacity> bytes_;
-  size_t size_ = 0;
-};
 
 // One line about a step or an epoch: a head that always stays, a bar, and fields of different worth.
 // Where the window is narrow, the parts of least worth go first; a line never wraps.
@@ -63,7 +34,7 @@ class ProgressLine {
   // The field of `worth`; the smallest goes first. In the order of the line.
   FixedText<48>& Field(int worth);
   void Clear();
-  void Compose(const Look& look, FixedText<1024>& out) const;
+  int Compose(const Look& look, FixedText<1024>& out) const;  // returns the columns that it takes
 
  private:
   struct Worded {
@@ -84,6 +55,7 @@ class Progress final : public Observer {
   void Planned(const Plan& plan) override;
   void Message(std::string_view text) override;
   void Step(const StepReport& report) override;
+  void Work(const WorkReport& report) override;
   void Epoch(const EpochReport& report) override;
 
  private:
@@ -91,6 +63,7 @@ class Progress final : public Observer {
 
   void NoteStep(const StepReport& report, Clock::time_point now);
   void FillStepLine(const StepReport& report, Clock::time_point now);
+  void FillWorkLine(const WorkReport& report, Clock::time_point now);
   void FillEpochLine(const EpochReport& report);
   void FillOutputLine(const EpochReport& report, size_t number);
   void AddScores(const OutputScore& train, const OutputScore& valid, bool has_valid);
@@ -103,6 +76,8 @@ class Progress final : public Observer {
   void WriteStepJson(const StepReport& report);
   void WriteEpochJson(const EpochReport& report);
   void WriteOutputJson(const EpochReport& report, size_t number);
+  void WriteWorkJson(const WorkReport& report);
+  void WriteText(std::string_view text);  // of others: what would move a cursor is left out
   void Write(std::string_view text);
 
   int fd_;
@@ -112,14 +87,20 @@ class Progress final : public Observer {
   Clock::duration interval_;
   Clock::time_point last_;  // when something about a step was written
   bool bar_on_screen_ = false;
+  int bar_columns_ = 0;  // of the bar that stands there
   bool reader_gone_ = false;
 
-  int64_t epoch_ = 0;  // the epoch that the next four are about
+  int64_t epoch_ = 0;  // the epoch that the next five are about
+  int64_t epochs_ = 0;
   Clock::time_point epoch_start_;
   int64_t epoch_steps_ = 0;  // seen by us
   int64_t last_step_ = 0;
   int64_t steps_per_epoch_ = 0;
   int64_t budget_bytes_ = 0;
+  int64_t resident_bytes_ = 0;  // when last told
+
+  int64_t work_done_ = 0;  // of the work that is told of
+  Clock::time_point work_start_;
 
   ProgressLine line_;
   FixedText<1024> out_;

@@ -273,6 +273,69 @@ TEST_F(ProgressTest, ANarrowWindowLosesTheFieldsOfLeastWorthAndNeverWraps) {
   EXPECT_EQ(at(25), "Epoch 2/5  312/1250");
 }
 
+TEST_F(ProgressTest, ValidationIsShownLikeAnEpoch) {
+  Channel terminal = Channel::Terminal(120);
+  const auto progress = MakeProgress({.fd = terminal.writer(), .color = ColorMode::Never});
+  progress->Step(SomeStep());
+  ::usleep(110'000);
+  progress->Work({.what = "validation", .done = 30, .total = 120});
+  EXPECT_EQ(Drawn(terminal.Read()).at(1), "Epoch 2/5  validation  30/120 ━━━━━─────────────── 0:00 left · mem 188/256 MB");
+  Channel pipe = Channel::Pipe();
+  const auto json = MakeProgress({.fd = pipe.writer(), .format = ProgressFormat::Json, .line_seconds = 0.0});
+  json->Work({.what = "validation", .done = 30, .total = 120});
+  EXPECT_EQ(pipe.Read(), "{\"event\":\"work\",\"what\":\"validation\",\"epoch\":0,\"done\":30,\"total\":120}\n");
+}
+
+TEST_F(ProgressTest, NamesCannotMoveTheCursor) {
+  Channel pipe = Channel::Pipe();
+  const auto progress = MakeProgress({.fd = pipe.writer(), .line_seconds = 0.0});
+  const std::vector<std::string> names = {"ta\x1b[2Jgs\r"};
+  EpochReport report = SomeEpoch();
+  report.outputs = names;
+  Plan plan;
+  plan.feasible = true;
+  plan.stages = {{.layers = {"a\x1b\r"}, .blocks = 1}, {.layers = {"b"}, .blocks = 1}};
+  progress->Planned(plan);
+  progress->Message("no file \x1b[31m\rred");
+  progress->Work({.what = "\x1b"});
+  progress->Epoch(report);
+  const std::string text = pipe.Read();
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+  EXPECT_EQ(text.find('\r'), std::string::npos) << text;
+  EXPECT_NE(text.find("no file ?[31m?red\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  ta?[2Jgs?  loss"), std::string::npos) << text;
+}
+
+TEST_F(ProgressTest, ThePlanIsBrokenBetweenWordsInANarrowWindow) {
+  Plan plan;
+  plan.feasible = true;
+  plan.budget_bytes = 64'000'000;
+  plan.peak_bytes = 60'000'000;
+  plan.min_bytes = 10'000'000;
+  plan.own_groups_bytes = 12'000'000;
+  plan.owners = {{"program", 9'000'000}, {"tape", 40'000'000}, {"workspace", 6'000'000}, {"weights", 5'000'000}};
+  Channel terminal = Channel::Terminal(48);
+  MakeProgress({.fd = terminal.writer()})->Planned(plan);
+  EXPECT_EQ(
+      Drawn(terminal.Read()),
+      (std::vector<std::string>{"plan   fits: 60 MB of 64 MB (tape 40.0, program", "       9.0, workspace 6.0, weights 5.0)",
+                                "       smallest budget 10 MB; 12 MB for row", "       groups of the job's own size"}));
+}
+
+TEST_F(ProgressTest, AWindowThatBecomesNarrowerLeavesNothingOfTheOldBar) {
+  Channel terminal = Channel::Terminal(120);
+  const auto progress = MakeProgress({.fd = terminal.writer(), .color = ColorMode::Never});
+  progress->Step(SomeStep());
+  const int before = Columns(Drawn(terminal.Read()).at(0));
+  ASSERT_GT(before, 80);
+  const winsize window = {.ws_row = 24, .ws_col = 40, .ws_xpixel = 0, .ws_ypixel = 0};
+  ASSERT_EQ(::ioctl(terminal.writer(), TIOCSWINSZ, &window), 0);
+  ::usleep(110'000);
+  progress->Step(SomeStep());
+  const std::string raw = terminal.Read();
+  EXPECT_TRUE(raw.starts_with("\x1b[2A\r\x1b[J")) << raw;  // three lines of 40 columns: up to the first, then all below goes
+}
+
 TEST_F(ProgressTest, JsonIsOneObjectALine) {
   Channel pipe = Channel::Pipe();
   const auto progress = MakeProgress({.fd = pipe.writer(), .format = ProgressFormat::Json, .line_seconds = 0.0});
@@ -314,6 +377,7 @@ TEST_F(ProgressTest, StepAndEpochTakeNothingFromTheHeap) {
       step.loss = 1e-9 * i;
       step.step_ms = i * 100.0;
       progress->Step(step);
+      progress->Work({.what = "validation", .done = i, .total = 100});
       progress->Epoch(SomeEpoch());
     }
     EXPECT_EQ(g_allocations, before);

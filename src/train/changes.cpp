@@ -83,7 +83,11 @@ std::vector<PlanChange> ChangesThatHelp(const Setup& setup, const SampleShape& s
     PlanInput input = setup.input;
     const Network network(spec.value(), setup.network->lanes());
     DescribeNetwork(input, network,
-                    {.job = candidate.job, .shape = shape, .samples = setup.samples->count(), .training = !input.forward_only},
+                    {.job = candidate.job,
+                     .shape = shape,
+                     .samples = setup.samples->count(),
+                     .training = !input.forward_only,
+                     .trace_bytes = setup.trace_bytes},
                     0);
     input.spill = input.spill || candidate.spill;
     const auto rows = static_cast<size_t>(std::min<int64_t>(candidate.job.train.batch_size, setup.input.worst_lengths.size()));

@@ -168,7 +168,8 @@ void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& 
                                         .training = needed.training,
                                         .moments = MomentsOf(needed.job.train),
                                         .averages = needed.job.train.use_ema,
-                                        .touched = needed.job.train.optimizer == OptimizerKind::LazyAdam});
+                                        .touched = needed.job.train.optimizer == OptimizerKind::LazyAdam,
+                                        .trace_bytes = needed.trace_bytes});
   input.block_steps = kBlockSteps;
   input.slice_rows = kSliceRows;
   input.slice_steps = network.head_steps();
@@ -233,6 +234,7 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
   setup->job = job;
   setup->samples = std::move(samples);
   setup->valid = std::move(valid);
+  setup->trace_bytes = options.trace_bytes;
   PLIMSOLL_RETURN_IF_ERROR(CheckJob(job));
   const Result<int> threads = ThreadsOf(job);
   if (!threads.ok()) return threads.status();
@@ -293,7 +295,11 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples
     input.fewest_rows = options.group_rows;
   }
   DescribeNetwork(input, *setup->network,
-                  {.job = job, .shape = shape, .samples = setup->samples->count(), .training = options.training},
+                  {.job = job,
+                   .shape = shape,
+                   .samples = setup->samples->count(),
+                   .training = options.training,
+                   .trace_bytes = options.trace_bytes},
                   lengths.row_steps);
   if (options.training && !job.memory.spill.empty()) {
     Result<std::unique_ptr<SpillFile>> spill = SpillFile::Open(job.memory.spill);

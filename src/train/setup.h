@@ -39,6 +39,7 @@ struct SetupOptions {
   bool fingerprint = false;  // of the data is wanted
   int64_t group_rows = 0;    // rows that run together, whatever else would fit; 0: as the planner likes
   std::function<Status(const Setup&)> check = nullptr;  // may refuse the job before it is planned
+  int64_t trace_bytes = 0;
 };
 
 // A job, planned. Made by SetUp; Open gives it memory.
@@ -53,6 +54,7 @@ struct Setup {
   std::vector<std::string> outputs;   // their names, where the job lists several
   std::unique_ptr<SpillFile> spill;   // null: the job names no folder for it
   uint64_t fingerprint = 0;           // of the data, where it was asked for
+  int64_t trace_bytes = 0;            // for the pieces of a trace; 0: there is none
   const StopRequest* stop = nullptr;  // null: nobody asks
   PlanInput input;                    // what `plan` was made from
   Plan plan;
@@ -88,6 +90,7 @@ struct NeededFor {
   SampleShape shape;
   int64_t samples = 0;
   bool training = true;
+  int64_t trace_bytes = 0;
 };
 // Fills in what follows from the model: needs, names, slices, work. `row_steps`: of all training samples.
 void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps);

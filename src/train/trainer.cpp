@@ -16,9 +16,11 @@
 #include "base/memory_watch.h"
 #include "infer/scorer.h"
 #include "model/train_options.h"
+#include "report/run_log.h"
 #include "train/batches.h"
 #include "train/best_score.h"
 #include "train/budget.h"
+#include "train/measure.h"
 #include "train/model_folder.h"
 #include "train/resize_desk.h"
 #include "train/resume.h"
@@ -42,18 +44,19 @@ double SecondsSince(Clock::time_point start) { return std::chrono::duration<doub
 
 class Run {
  public:
-  Run(Setup& setup, Engine& engine, ResizeDesk desk, const RunOptions& options, std::optional<SnapshotFolder> snapshots,
-      Clock::time_point began)
+  Run(Setup& setup, Engine& engine, ResizeDesk desk, const RunOptions& options, Observer* observer,
+      std::optional<SnapshotFolder> snapshots, Clock::time_point began)
       : setup_(setup),
         engine_(engine),
         desk_(std::move(desk)),
         out_(options.out),
-        observer_(options.observer),
+        observer_(observer),
         stop_(options.stop),
         max_seconds_(options.max_seconds),
         update_(setup, engine),
         best_(setup.job.train, FactsOf(setup)),
-        saver_(std::move(snapshots), setup, engine, state_, options.observer),
+        saver_(std::move(snapshots), setup, engine, state_, observer),
+        measure_(setup, engine, options),
         watch_(options.groups),
         stated_bytes_(setup.plan.budget_bytes),
         asked_bytes_(setup.plan.budget_bytes),
@@ -71,8 +74,20 @@ class Run {
   Status Epochs();
   // The weights that are scored and saved take the place of those that are trained: the best, and of those the averages.
   Status Finish(RunResult& result);
-  Result<Score> ScoreNow() { return ScoreRun(setup_, engine_); }
   void Fill(RunResult& result) const;
+  Result<Score> ScoreNow() { return ScoreRun(setup_, engine_, {.observer = observer_, .confusion = confusion()}); }
+  // Of the last score, where there are few classes.
+  std::span<int64_t> confusion() const {
+    const int64_t classes = setup_.network->confused_classes();
+    if (classes == 0) return {};
+    return {engine_.memory.owner(NetworkOwner::Files).I64(ConfusionCounts), static_cast<size_t>(classes * classes)};
+  }
+  void TellFacts() const;
+  Status FinishTrace() {
+    if (measure_.traced_nothing() && observer_ != nullptr)
+      observer_->Message(fmt::format("the trace is empty: the run ended after update {}", update_.done()));
+    return measure_.FinishTrace();
+  }
   int64_t peak_bytes() const { return std::max(peak_before_, PeakResidentBytes()); }
 
  private:
@@ -110,6 +125,7 @@ class Run {
   Update update_;
   BestScore best_;
   Saver saver_;
+  Measure measure_;
   MemoryWatch watch_;
   int64_t stated_bytes_;      // what the user allows: by the job, or by resize since
   int64_t asked_bytes_;       // what the system was last heard to allow
@@ -242,8 +258,12 @@ Status Run::StepOn(const EpochBatches& batches) {
   PLIMSOLL_RETURN_IF_ERROR(TakeNewBudget());
   int64_t* numbers = engine_.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
   const Clock::time_point start = Clock::now();
+  const double learning_rate = update_.learning_rate();
+  const int64_t number = update_.done() + 1;
+  measure_.Begin(number);
   Status done = update_.Gradients(numbers, batches.Fill(numbers), state_.sums, batches.number());
   if (done.ok()) done = update_.Apply();
+  const StepTimes* times = measure_.End(number);
   const bool can_skip = setup_.job.train.skip_nonfinite && update_.done() == state_.updates;
   if (done.kind() == StatusKind::Diverged && can_skip) {
     PLIMSOLL_RETURN_IF_ERROR(Skip(done));
@@ -267,7 +287,10 @@ Status Run::StepOn(const EpochBatches& batches) {
                      .accuracy = so_far.accuracy,
                      .step_ms = SecondsSince(start) * 1e3,
                      .resident_bytes = ResidentBytes(),
-                     .budget_bytes = setup_.plan.budget_bytes});
+                     .budget_bytes = setup_.plan.budget_bytes,
+                     .items = so_far.items,
+                     .learning_rate = learning_rate,
+                     .times = times});
   }
   if (!saver_.Due()) return Status::Ok();
   state_.plateau = update_.plateau();
@@ -301,10 +324,12 @@ Status Run::EndEpoch(Clock::time_point start, bool whole) {
   end.train = ToScore(state_.sums, setup_.network->spec());
   end.outputs = setup_.outputs;
   if (FactsOf(setup_).valid) {
-    const Result<Score> valid = update_.ScoreAveraged();
+    const Clock::time_point scored = Clock::now();
+    const Result<Score> valid = update_.ScoreAveraged(observer_);
     if (!valid.ok()) return valid.status();
     end.has_valid = true;
     end.valid = valid.value();
+    end.valid_seconds = SecondsSince(scored);
   }
   if (whole) {
     PLIMSOLL_RETURN_IF_ERROR(JudgeEpoch(end));
@@ -360,6 +385,24 @@ void Run::Fill(RunResult& result) const {
   result.skipped = state_.skipped.total;
   if (end_ == End::Patience) result.ended = "patience";
   if (end_ == End::Time) result.ended = "max_time";
+}
+
+void Run::TellFacts() const {
+  if (observer_ == nullptr) return;
+  const Job& job = setup_.job;
+  RunFacts facts{.task = job.task == Task::Classify ? "classify" : "regress",
+                 .samples = setup_.split->train_count(),
+                 .valid_samples = setup_.valid != nullptr ? setup_.valid->count() : setup_.split->valid_count(),
+                 .epochs = job.train.epochs,
+                 .steps_per_epoch = EpochBatches(setup_, 1).count(),
+                 .batch_size = std::min(job.train.batch_size, setup_.samples->count()),
+                 .threads = setup_.pool->size(),
+                 .lengths = CountLengths(*setup_.samples),
+                 .layers = measure_.layer_names()};
+  for (int layer = 0; layer < setup_.network->layers(); ++layer) {
+    for (const WeightTensor& tensor : setup_.network->layer(layer).Weights()) facts.parameters += tensor.rows * tensor.columns;
+  }
+  observer_->Started(facts);
 }
 
 Status Run::CheckPeak() const {
@@ -422,6 +465,7 @@ Status Run::ChangeBudget(int64_t bytes, ResizeAnswer& answer) {
   }
   PLIMSOLL_RETURN_IF_ERROR(CheckPeak());  // of the budget that ends here
   peak_before_ = std::max(peak_before_, PeakResidentBytes());
+  Tell(measure_.FinishTrace());  // the pieces lie in the arena
   PLIMSOLL_RETURN_IF_ERROR(engine_.Replan(setup_, plan));
   update_.Rebind();
   peak_is_ours_ = ResetPeakResident();
@@ -462,11 +506,15 @@ Status CheckOut(const RunOptions& options, const ResumePoint& point) {
 Result<RunResult> Train(const Job& job, const RunOptions& options) {
   const Clock::time_point start = Clock::now();
   FlushDenormals flush;
-  ResetPeakResident();  // what a caller held before is not this run's
+  ResetPeakResident();           // what a caller held before is not this run's
+  RunLog log(options.observer);  // before the process base is measured
+  Observer* observer = options.out.empty() ? options.observer : &log;
   const bool fresh = !FolderExists(options.out);
   std::optional<ResizeDesk> desk;  // its lock comes before anything is read of a folder that others may train in
   std::optional<ResumePoint> point;
-  SetupOptions setting{.observer = options.observer, .fingerprint = !options.out.empty() || !options.resume.empty()};
+  SetupOptions setting{.observer = observer,
+                       .fingerprint = !options.out.empty() || !options.resume.empty(),
+                       .trace_bytes = options.trace.last > 0 && !options.out.empty() ? kTraceBytes : 0};
   ChangedJob changed;
   if (!options.resume.empty()) {
     if (FolderExists(options.out + kSnapshotFolder)) {
@@ -499,10 +547,12 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   }
   Result<std::optional<SnapshotFolder>> snapshots = OpenSnapshots(options.out, ready, point ? &*point : nullptr);
   if (!snapshots.ok()) return snapshots.status();
-  if (options.observer != nullptr) options.observer->Planned(ready.plan);
+  if (!options.out.empty()) PLIMSOLL_RETURN_IF_ERROR(log.Open(options.out));
 
   RunResult result;
-  Run run(ready, **engine, std::move(*desk), options, std::move(snapshots).value(), start);
+  Run run(ready, **engine, std::move(*desk), options, observer, std::move(snapshots).value(), start);
+  run.TellFacts();
+  if (observer != nullptr) observer->Planned(ready.plan);
   Status begun = run.CheckSpace();
   if (begun.ok()) begun = point ? run.Continue(*point, changed) : run.Begin();
   point.reset();
@@ -512,6 +562,7 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
     return begun;
   }
   PLIMSOLL_RETURN_IF_ERROR(run.Epochs());
+  PLIMSOLL_RETURN_IF_ERROR(run.FinishTrace());
   run.Fill(result);
   const Status restored = run.Finish(result);
   const Result<Score> last = run.ScoreNow();
@@ -532,6 +583,17 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   result.outputs = ready.outputs;
   result.seconds = SecondsSince(start);
   result.peak_bytes = run.peak_bytes();
+  if (observer != nullptr) {
+    observer->Ended({.first = result.first,
+                     .last = result.last,
+                     .updates = result.updates,
+                     .epochs = result.epochs,
+                     .seconds = result.seconds,
+                     .peak_bytes = result.peak_bytes,
+                     .classes = ready.network->confused_classes(),
+                     .confusion = run.confusion()});
+  }
+  PLIMSOLL_RETURN_IF_ERROR(log.status());
   return result;
 }
 

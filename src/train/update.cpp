@@ -56,11 +56,18 @@ void Update::Continue(int64_t done, int64_t step_in_epoch, const Plateau::State*
 
 Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums, int64_t step_in_epoch) {
   StepSums own;
+  Timeline* timeline = engine_.step.timeline();
   batch_.Start(numbers, count, step_in_epoch);
   engine_.step.SetUpdate(static_cast<uint64_t>(done_ + 1));
-  engine_.step.ZeroGradients();
+  {
+    const Timed timed(timeline, Piece::Zero);
+    engine_.step.ZeroGradients();
+  }
   for (int64_t group = 0; group < batch_.groups(); ++group) {
-    const Result<RowGroup> rows = batch_.Read(group);
+    const Result<RowGroup> rows = [&] {
+      const Timed timed(timeline, Piece::Read, group);
+      return batch_.Read(group);
+    }();
     if (!rows.ok()) return rows.status();
     schedule_.Start(BlocksOf(rows.value().steps));
     PLIMSOLL_RETURN_IF_ERROR(engine_.step.TrainGroup(rows.value(), schedule_, batch_.items(), own));
@@ -86,6 +93,7 @@ double Update::learning_rate() const {
 }
 
 Status Update::Apply(double rate_factor) {
+  const Timed timed(engine_.step.timeline(), Piece::Optimizer);
   PLIMSOLL_RETURN_IF_ERROR(optimizer_.Update(done_ + 1, rate_factor * learning_rate()));
   ++done_;
   PLIMSOLL_RETURN_IF_ERROR(optimizer_.CheckFinite(done_));
@@ -99,9 +107,9 @@ void Update::SwapAverages() {
   engine_.step.PrepareWeights();
 }
 
-Result<Score> Update::ScoreAveraged() {
+Result<Score> Update::ScoreAveraged(Observer* observer) {
   SwapAverages();
-  Result<Score> score = ScoreRun(setup_, engine_);
+  Result<Score> score = ScoreRun(setup_, engine_, {.observer = observer});
   SwapAverages();
   return score;
 }

@@ -37,7 +37,7 @@ class Update {
   // With use_ema, between the weights that are trained and their averages, which are scored and saved.
   void SwapAverages();
   // What a run is scored on, with the averages where they are kept. The weights that are trained come back behind it.
-  Result<Score> ScoreAveraged();
+  Result<Score> ScoreAveraged(Observer* observer = nullptr);
   // After the engine has taken another plan.
   void Rebind();
   int64_t done() const { return done_; }

@@ -1,0 +1,94 @@
+#include "train/measure.h"
+
+#include <algorithm>
+#include <new>
+
+#include "train/lr_schedule.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kUsualLines = 1000;  // of a whole run
+
+double Milliseconds(int64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+}  // namespace
+
+LengthCounts CountLengths(const Samples& samples) {
+  LengthCounts counts{.shortest = samples.length(0), .longest = samples.length(0)};
+  double sum = 0.0;
+  for (int64_t sample = 0; sample < samples.count(); ++sample) {
+    const int64_t length = samples.length(sample);
+    counts.shortest = std::min(counts.shortest, length);
+    counts.longest = std::max(counts.longest, length);
+    sum += static_cast<double>(length);
+  }
+  counts.mean = sum / static_cast<double>(samples.count());
+  const int64_t range = counts.longest - counts.shortest + 1, bins = static_cast<int64_t>(kLengthBins);
+  counts.bin_steps = (range + bins - 1) / bins;
+  counts.bins = static_cast<size_t>((range + counts.bin_steps - 1) / counts.bin_steps);
+  for (int64_t sample = 0; sample < samples.count(); ++sample) {
+    ++counts.counts[static_cast<size_t>((samples.length(sample) - counts.shortest) / counts.bin_steps)];
+  }
+  return counts;
+}
+
+Measure::Measure(Setup& setup, Engine& engine, const RunOptions& options)
+    : engine_(engine),
+      trace_(options.trace),
+      tracing_(options.trace.last > 0 && !options.out.empty()),
+      trace_file_(options.out + "/trace.json"),
+      timeline_(setup.network->layers()),
+      layer_times_(static_cast<size_t>(setup.network->layers())),
+      arena_(ArenaUseOf(setup.plan)) {
+  for (int layer = 0; layer < setup.network->layers(); ++layer) layers_.push_back(setup.network->name(layer));
+  if (options.out.empty()) return;
+  const int64_t updates = TotalUpdates(setup.job.train, setup.split->train_count());
+  log_every_ = options.log_every > 0 ? options.log_every : std::max<int64_t>(1, updates / kUsualLines);
+  if (!tracing_) return;
+  char* buffer = engine.memory.owner(NetworkOwner::Files).Bytes(TracePieces);
+  timeline_.TraceInto({new (buffer) TracedPiece[kTracedPieces], static_cast<size_t>(kTracedPieces)});
+}
+
+void Measure::Begin(int64_t update) {
+  if (tracing_ && update > trace_.last) trace_status_ = FinishTrace();  // a long run has its trace early
+  const bool logged = log_every_ > 0 && (update % log_every_ == 0 || update == 1);
+  if (!logged && !InTrace(update)) return;
+  timeline_.Clear();
+  timeline_.Trace(InTrace(update));
+  begin_ns_ = Timeline::Now();
+  engine_.step.SetTimeline(&timeline_);
+}
+
+const StepTimes* Measure::End(int64_t update) {
+  if (engine_.step.timeline() == nullptr) return nullptr;
+  engine_.step.SetTimeline(nullptr);
+  timeline_.Add(
+      {.begin_ns = begin_ns_, .end_ns = Timeline::Now(), .first = static_cast<int32_t>(update), .piece = Piece::Update});
+  const auto sum = [&](Piece piece) { return timeline_.sum(piece); };
+  const int64_t replay = sum(Piece::LayerReplay), loss = sum(Piece::Loss);
+  const auto set = [&](Phase phase, int64_t ns) { times_.phase_ms[static_cast<size_t>(phase)] = Milliseconds(ns); };
+  set(Phase::Read, sum(Piece::Read));
+  set(Phase::Forward, sum(Piece::Advance) + sum(Piece::Record));
+  set(Phase::Recompute, sum(Piece::AdvanceAgain) + sum(Piece::RecordAgain));
+  set(Phase::Slots, sum(Piece::Keep) + sum(Piece::Restore));
+  set(Phase::Replay, replay);
+  set(Phase::Loss, loss);
+  set(Phase::Backward, std::max<int64_t>(0, sum(Piece::Reverse) - replay - loss));
+  set(Phase::Update, sum(Piece::Zero) + sum(Piece::Optimizer));
+  for (size_t i = 0; i < layer_times_.size(); ++i) {
+    layer_times_[i] = {.forward_ms = Milliseconds(timeline_.layers()[i].forward),
+                       .backward_ms = Milliseconds(timeline_.layers()[i].backward)};
+  }
+  times_.layers = layer_times_;
+  return &times_;
+}
+
+Status Measure::FinishTrace() {
+  if (!tracing_) return trace_status_;
+  tracing_ = false;
+  return WriteTrace(trace_file_,
+                    {.pieces = timeline_.traced(), .dropped = timeline_.dropped(), .layers = layers_, .arena = arena_});
+}
+
+}  // namespace plimsoll
