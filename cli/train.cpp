@@ -30,7 +30,7 @@ Result<std::string> RunFolder(const Job& job, const Arguments& arguments) {
     return arguments.out;
   }
   std::string name = fs::path(arguments.target).stem().string();
-  if (name.empty()) name = job.task == plimsoll::Task::Classify ? "classify" : "regress";
+  if (name.empty()) name = plimsoll::TaskName(job.task);
   std::error_code error;
   fs::create_directories("runs", error);
   if (error) return Status::CannotWrite(fmt::format("cannot make the folder runs: {}", error.message()), "--out DIR");
