@@ -89,6 +89,7 @@ enum BatchKey : int {
   CarriedState,  // of training; and of scores
   ScoredState,
   TargetLengths,
+  WindowNumbers,  // of samples among which similar lengths come together
   FirstTargets
 };
 constexpr int TargetsKey(size_t output) { return FirstTargets + static_cast<int>(output); }
@@ -107,6 +108,7 @@ struct NeedOptions {
   int moments = 2;        // floats that the optimizer keeps for each weight, at most two
   bool averages = false;  // and one for the running average of the weight
   bool touched = false;   // tables note which of their rows a batch has looked up
+  int64_t window = 0;     // samples among which similar lengths come together
 };
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options);
 

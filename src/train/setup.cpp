@@ -133,6 +133,11 @@ int64_t FirstOfAnotherLength(const Samples& samples) {
 Status CheckCarried(const Setup& setup) {
   const Job& job = setup.job;
   const int64_t batch = std::min(job.train.batch_size, setup.samples->count());
+  if (job.train.batch_tokens > 0 || job.train.length_window > 0)
+    return Status::Usage(
+        "stateful = true with train.batch_tokens or train.length_window: row by row, a batch goes on where the one "
+        "before ended",
+        "leave them out, or stateful");
   if (job.train.shuffle)
     return Status::Usage("stateful = true, but the samples are shuffled: what follows a sample would not be its continuation",
                          "set train.shuffle = false, or leave stateful out");
@@ -153,6 +158,13 @@ Status CheckCarried(const Setup& setup) {
                            "cut sequences into pieces of one length, or leave stateful out");
   }
   return Status::Ok();
+}
+
+// Sequences that a batch of so many steps can have.
+int64_t MostRows(const Samples& samples, int64_t batch_tokens) {
+  int64_t shortest = samples.length(0);
+  for (int64_t sample = 1; sample < samples.count(); ++sample) shortest = std::min(shortest, samples.length(sample));
+  return std::clamp<int64_t>(batch_tokens / shortest, 1, std::min<int64_t>(samples.count(), 1'000'000));
 }
 
 // What arrays have and text has not.
@@ -209,7 +221,8 @@ void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& 
                                         .training = needed.training,
                                         .moments = MomentsOf(needed.job.train),
                                         .averages = needed.job.train.use_ema,
-                                        .touched = needed.job.train.optimizer == OptimizerKind::LazyAdam});
+                                        .touched = needed.job.train.optimizer == OptimizerKind::LazyAdam,
+                                        .window = std::min(needed.job.train.length_window, needed.samples)});
   input.block_steps = kBlockSteps;
   input.slice_rows = kSliceRows;
   input.slice_steps = network.head_steps();
@@ -285,9 +298,11 @@ Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options
   return SetUpWith(job, std::move(samples).value(), std::move(valid).value(), options);
 }
 
-Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples> samples, std::unique_ptr<Samples> valid,
+Result<std::unique_ptr<Setup>> SetUpWith(const Job& asked, std::unique_ptr<Samples> samples, std::unique_ptr<Samples> valid,
                                          const SetupOptions& options) {
   auto setup = std::make_unique<Setup>();
+  Job job = asked;
+  if (job.train.batch_tokens > 0) job.train.batch_size = MostRows(*samples, job.train.batch_tokens);
   setup->job = job;
   setup->samples = std::move(samples);
   setup->valid = std::move(valid);

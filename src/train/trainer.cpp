@@ -89,7 +89,7 @@ Status Run::Epochs(RunResult& result) {
 
 Status Run::Epoch(int64_t epoch) {
   const TrainOptions& options = setup_.job.train;
-  EpochBatches batches(setup_, epoch);
+  EpochBatches batches(setup_, engine_, epoch);
   const Clock::time_point epoch_start = Clock::now();
   StepReport report{.epoch = epoch, .epochs = options.epochs, .steps_per_epoch = batches.count()};
   StepSums sums;
