@@ -6,6 +6,7 @@
 #include <new>
 
 #include "plimsoll/session.h"
+#include "train/train_test_files.h"
 
 namespace {
 std::atomic<int64_t> allocations = 0;
@@ -56,6 +57,33 @@ TEST(Allocation, ALoopOfASessionAllocatesNothing) {
   EXPECT_TRUE(all_well);
   EXPECT_FALSE(session.ReadWeights("no such tensor", values).ok());
   EXPECT_GT(allocations - before, 0) << "negative control: the message of a failure is seen";
+}
+
+TEST(Allocation, AnEpochOverTextInBatchesOfStepsAllocatesNothing) {
+  const Folder folder;
+  std::string table = "text\tlabel\n";
+  for (int i = 0; i < 200; ++i) table += std::string(static_cast<size_t>(1 + i % 13), 'x') + (i % 2 == 0 ? "\ta\n" : "\tb\n");
+  std::ofstream(folder / "a.tsv") << table;
+  Job job;
+  job.data.train = folder / "a.tsv";
+  job.data.cache = folder / "cache";
+  job.data.tokens = TokenKind::Char;
+  job.data.valid_share = 0.2;
+  job.layers = {{"", EmbeddingOptions{.output_dim = 4}}, {"", LSTMOptions{.units = 8}}, {"", DenseOptions{}}};
+  job.train.epochs = 3;
+  job.train.batch_tokens = 64;
+  job.train.length_window = 50;
+  job.memory.budget = "1GB";
+  Result<std::unique_ptr<Session>> opened = Session::Open(job);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  Session& session = **opened;
+  bool all_well = true;
+  const int64_t before = allocations;
+  while (session.NextBatch())
+    all_well = all_well && session.Gradients().ok() && session.Apply().ok() && session.Evaluate().ok();
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_TRUE(all_well);
+  EXPECT_GT(session.updates(), 3 * 160 * 7 / 64 / 2);
 }
 
 }  // namespace
