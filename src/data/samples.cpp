@@ -127,6 +127,10 @@ Result<bool> IsText(const std::string& source) {
   if (!file.ok()) return file.status();
   const Result<Kind> kind = Recognise(file.value());
   if (!kind.ok()) return kind.status();
+  // Its bytes decide, but nobody calls text so: the archive is damaged.
+  if (kind.value() == Kind::Text && (source.ends_with(".npz") || source.ends_with(".npy")))
+    return Status::Data(fmt::format("{}: is text or of an unknown kind, whatever its name says; {}", source, kReadable),
+                        "save it again, or give text another name");
   return kind.value() == Kind::Text;
 }
 
