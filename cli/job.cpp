@@ -1,6 +1,7 @@
 #include "job.h"
 
 #include <fmt/format.h>
+#include <plimsoll/data.h>
 
 #include "output.h"
 
@@ -17,6 +18,14 @@ JobOrExit LoadJob(const Arguments& arguments) {
   }
   Result<Job> job = plimsoll::ReadJob(file, arguments.overrides);
   if (!job.ok()) return {.job = {}, .exit_code = Fail(arguments.json, job.status())};
+  if (file.empty() && !job->data.train.empty() && job->layers.empty()) {
+    Result<plimsoll::ChosenJob> chosen = plimsoll::ChooseJob(arguments.overrides);
+    if (!chosen.ok()) return {.job = {}, .exit_code = Fail(arguments.json, chosen.status())};
+    job = std::move(chosen->job);
+    for (size_t i = 0; i < chosen->reasons.size() && !arguments.json && !arguments.quiet; ++i) {
+      fmt::print(stderr, "{} {}\n", i == 0 ? "chosen" : "      ", chosen->reasons[i]);
+    }
+  }
   if (arguments.print_config) {
     const std::string toml = plimsoll::JobAsToml(*job);
     return {.job = {}, .exit_code = arguments.json ? AnswerJson(Json{{"config", toml}}) : Answer(toml)};

@@ -16,6 +16,7 @@ namespace {
 class EpochPeaks final : public plimsoll::Observer {
  public:
   explicit EpochPeaks(plimsoll::Observer& shown) : shown_(shown) {}
+  void Reading(const plimsoll::ReadingReport& report) override { shown_.Reading(report); }
   void Planned(const plimsoll::Plan& plan) override {
     first_epoch_ = 0;
     shown_.Planned(plan);

@@ -6,6 +6,7 @@
 int RunTrain(const Arguments& arguments);
 int RunPlan(const Arguments& arguments);
 int RunEvaluate(const Arguments& arguments);
+int RunLengths(const Arguments& arguments);
 int RunSummary(const Arguments& arguments);
 int RunVerify(const Arguments& arguments);
 int RunDoctor(const Arguments& arguments);

@@ -132,9 +132,19 @@ struct WorkReport {
   int64_t total = 0;  // 0: not known
 };
 
+// Text on its way into a Store, before a job is planned.
+struct ReadingReport {
+  std::string_view file;
+  int64_t bytes = 0;  // of all files, in all passes, so far
+  int64_t total_bytes = 0;
+  int64_t lines = 0;    // records of this pass
+  bool counts = false;  // the pass that counts tokens and labels; else the one that stores
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
+  virtual void Reading(const ReadingReport&) {}
   virtual void Started(const RunFacts&) {}
   virtual void Planned(const Plan&) {}
   virtual void Message(std::string_view) {}  // one line of plain text that the user should see

@@ -19,7 +19,16 @@ class CustomLayer;  // plimsoll/custom.h
 class CustomLoss;
 class CustomMetric;
 
-enum class Task { Classify, Regress };
+// What is learnt: a class (or several labels) of a sequence; values of a sequence; a class of every step; the next token; the
+// next values of a series.
+enum class Task { Classify, Regress, Tag, Lm, Forecast };
+constexpr bool LearnsClasses(Task task) { return task == Task::Classify || task == Task::Tag || task == Task::Lm; }
+constexpr const char* TaskName(Task task) {  // as a job writes it
+  constexpr const char* kNames[] = {"classify", "regress", "tag", "lm", "forecast"};
+  return kNames[static_cast<int>(task)];
+}
+enum class DataFormat { Auto, Text, Tsv, Csv, Jsonl, Conll };
+enum class TokenKind { Auto, Byte, Char, Word, Ids };
 enum class Activation { Linear, Relu, Tanh, Sigmoid, Softmax, HardSigmoid, Softsign, Elu, LeakyRelu };
 enum class PoolingMode { Last, Mean, Max, State };  // State: of the recurrent layer that it reads, h and then c
 enum class MergeMode { Concatenate, Add, Multiply };
@@ -42,6 +51,8 @@ enum class Initializer {
 
 // Where samples come from. A path ending in .npz holds `x`, `y` and optionally `lengths`; a .npy path is `x` alone
 // and needs `targets` (and `lengths` where rows end early). "generate:adding?steps=200&samples=10000" makes its own.
+// Anything else is text: lines, tables (TSV, CSV), JSON lines, also as .gz and .zst (docs/data.md). It is turned into a Store
+// once, which training reads.
 struct DataOptions {
   std::string train;
   std::string targets;     // .npy of y, beside a .npy train file
@@ -54,9 +65,29 @@ struct DataOptions {
   std::string initial_state;  // .npy of what State begins with, beside a .npy train file; a .npz may hold `initial_state`
   std::string valid_initial_state;
   double valid_share = 0.0;          // share of `train` kept for validation, chosen by a stable hash of the sample number
-  int64_t vocabulary = 0;            // ids lie in [0, vocabulary); 0: the first Embedding's input_dim
+  int64_t vocabulary = 0;            // ids lie in [0, vocabulary); 0: the first Embedding's input_dim. Text: most tokens
   std::string target_lengths;        // loss ctc: .npy of labels a target, beside a .npy train file; a .npz may hold it
   std::string valid_target_lengths;  // the same beside a .npy validation file
+
+  // Text alone, from here on.
+  std::vector<std::string> train_more = {};  // further files behind `train`: one data set
+  std::vector<std::string> valid_more = {};
+  DataFormat format = DataFormat::Auto;       // auto: by the file's name, else by its first line
+  std::string text = {};                      // column of the text, by its name or its number from 1 on
+  std::vector<std::string> label = {};        // column of the label; several: values of a target (regress, forecast)
+  std::vector<std::string> inputs = {};       // columns of numbers instead of text
+  std::string series = {};                    // forecast: column that names the series a row belongs to; empty: all are of one
+  std::optional<bool> header = std::nullopt;  // of a table; unset: there is one where a column is asked for by a name
+  TokenKind tokens = TokenKind::Auto;         // auto: words, and characters for lm
+  bool lower = false;                         // words in small letters
+  std::string label_separator = {};           // classify: a sample may have several labels, with this between them
+  int64_t window = 0;           // lm: steps of a piece of one long text (0: a line is a text); forecast: steps seen
+  int64_t horizon = 1;          // forecast: steps to say in advance
+  int64_t stride = 1;           // forecast: steps between the beginnings of two samples
+  int64_t max_length = 0;       // longer samples are cut to so many steps, and counted; 0: none is
+  int64_t skip_bad = 0;         // bad lines that are passed over, counted and listed; one more ends the reading
+  std::string dictionary = {};  // a model folder whose vocabulary, labels and scale are used; empty: the data's own
+  std::string cache = {};       // folder of Stores; empty: $XDG_CACHE_HOME/plimsoll, else ~/.cache/plimsoll
   bool operator==(const DataOptions&) const = default;
 };
 
@@ -244,6 +275,9 @@ enum class Monitor { Auto, Loss, Accuracy, ValLoss, ValAccuracy, ValLabelErrorRa
 enum class LrSchedule { Constant, Linear, Cosine, Polynomial, InverseSqrt, Step, Exponential, OneCycle, Plateau };
 struct TrainOptions {
   int64_t batch_size = 32;  // sequences one update covers
+  // Instead of batch_size: as many sequences as have together at most so many steps, a longer one alone. 0: off
+  int64_t batch_tokens = 0;
+  int64_t length_window = 0;  // similar lengths come together among so many samples of the shuffled order; 0: off
   int64_t epochs = 1;
   int64_t max_steps = 0;                  // updates; 0: no limit
   Loss loss = Loss::Auto;                 // auto: sparse_categorical_crossentropy to classify, mean_squared_error to regress
@@ -317,6 +351,9 @@ struct Job {
   std::vector<OutputOptions> outputs = {};  // empty: the last layer alone, with the data's y and train.loss
   bool operator==(const Job&) const = default;
 };
+
+// Whether targets are class numbers; else values, as those of several labels a sample are: 1 for each that it has.
+inline bool HasClassTargets(const Job& job) { return LearnsClasses(job.task) && job.data.label_separator.empty(); }
 
 // One key = value from the command line ("train.epochs", "5"); the value is read as TOML, else taken as text.
 struct JobOverride {

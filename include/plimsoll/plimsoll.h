@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plimsoll/custom.h"
+#include "plimsoll/data.h"
 #include "plimsoll/observer.h"
 #include "plimsoll/options.h"
 #include "plimsoll/plan.h"

@@ -35,7 +35,7 @@ struct RunOptions {
   bool allow_changes = false;         // of the job, where they are harmless (docs/runs.md)
   const StopRequest* stop = nullptr;  // not owned
   double max_seconds = 0.0;           // then the run saves and ends as if it were done; 0: no limit
-  int64_t log_every = 0;                  // updates from one measured line of the logs to the next; 0: 1000 lines a run, or all
+  int64_t log_every = 0;              // updates from one measured line of the logs to the next; 0: 1000 lines a run, or all
   TraceOptions trace = {};
 };
 

@@ -125,6 +125,13 @@ Status File::ReadAt(int64_t offset, int64_t bytes, void* out) const {
   return Status::Ok();
 }
 
+FileFacts File::Facts() const {
+  struct stat facts {};
+  if (::fstat(descriptor_.number(), &facts) != 0) return {};
+  return {.bytes = static_cast<int64_t>(facts.st_size),
+          .changed_ns = int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec};
+}
+
 Result<std::string> ReadWholeFile(const std::string& path, int64_t cap) {
   Descriptor descriptor(Retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
   if (!descriptor.is_open()) return Status::Data(fmt::format("{}: cannot open: {}", path, Cause(errno)));

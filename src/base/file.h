@@ -35,6 +35,13 @@ class Descriptor {
   int number_ = -1;
 };
 
+// What tells one state of a file from another without reading it.
+struct FileFacts {
+  int64_t bytes = 0;
+  int64_t changed_ns = 0;  // when its content was last changed
+  bool operator==(const FileFacts&) const = default;
+};
+
 // A regular file opened for reading. Its size is taken once, from the descriptor; a file that shrinks later gives an
 // error when the missing bytes are read. Reading is safe from several threads.
 class File {
@@ -44,6 +51,7 @@ class File {
   const std::string& path() const { return path_; }  // for messages
   // Fills out[0, bytes) from `offset`; all of it or an error.
   Status ReadAt(int64_t offset, int64_t bytes, void* out) const;
+  FileFacts Facts() const;  // as it is now
 
  private:
   friend class ScratchFile;

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "data/npy_test_files.h"
 #include "data/samples.h"
+#include "data/text_test_files.h"
 
 namespace {
 std::atomic<int64_t> allocations = 0;
@@ -44,6 +45,26 @@ TEST(Allocation, TheCounterSeesAllocations) {
   const int64_t before = allocations;
   const auto number = std::make_unique<int64_t>(before);
   EXPECT_EQ(allocations - *number, 1);
+}
+
+TEST(Allocation, ReadingAStoreAllocatesNothing) {
+  const TestFolder folder;
+  const std::string table =
+      folder.Put("a.csv", "text,label,n\ngood film,pos,1\nbad,neg,2\nso so so,pos,NA\na,neg,4\nb,neg,5\n");
+  const std::string text = folder.Put("a.txt", "abc\nde\nabcabc\n");
+  struct Case {
+    Task task;
+    std::string path;
+    DataOptions data;
+  };
+  for (const Case& one : {Case{Task::Classify, table, {}}, Case{Task::Lm, text, {}}, Case{Task::Lm, text, {.window = 4}},
+                          Case{Task::Forecast, table, {.label = {"n"}, .window = 1}}}) {
+    Result<IngestedStore> store = Stored(folder, {one.path}, one.data, one.task);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    auto samples = OpenStore(store->folder, {.window = one.data.window});
+    ASSERT_TRUE(samples.ok()) << samples.status().message();
+    EXPECT_EQ(AllocationsOfReading(**samples), 0) << TaskName(one.task);
+  }
 }
 
 TEST(Allocation, ReadingSamplesAllocatesNothing) {

@@ -26,6 +26,7 @@ class TestFolder {
   TestFolder(const TestFolder&) = delete;
   TestFolder& operator=(const TestFolder&) = delete;
   ~TestFolder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
   // Makes a new file: truncating an old one would make some file systems sync it, which is slow.
   std::string Put(const std::string& name, std::string_view bytes) const {
     std::filesystem::remove(path_ + "/" + name);

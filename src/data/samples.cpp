@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-enum class Kind { Npy, Npz, Other };
+enum class Kind { Npy, Npz, Text, Other };
 
 struct FirstBytes {
   std::string_view bytes;
@@ -29,25 +29,19 @@ struct FirstBytes {
   const char* what;
   const char* way_out;
 };
-constexpr auto kReadable = "readable are .npy and .npz files and generate:NAME";
+constexpr auto kArrays = "readable here are .npy and .npz files and generate:NAME";
+constexpr auto kReadable = "readable are text, tables, JSON lines (also .gz and .zst), .npy and .npz files and generate:NAME";
 constexpr std::array kFirstBytes = {
     FirstBytes{std::string_view(kNpyMagic.data(), kNpyMagic.size()), Kind::Npy, ".npy", ""},
     FirstBytes{"PK\3\4"sv, Kind::Npz, "zip", ""},
     FirstBytes{"PK\5\6"sv, Kind::Npz, "empty zip", ""},
-    FirstBytes{"\x1f\x8b"sv, Kind::Other, "a gzip file", "unpack it with gunzip first"},
-    FirstBytes{"\x28\xb5\x2f\xfd"sv, Kind::Other, "a zstd file", "unpack it with unzstd first"},
+    FirstBytes{"\x1f\x8b"sv, Kind::Text, "gzip", ""},
+    FirstBytes{"\x28\xb5\x2f\xfd"sv, Kind::Text, "zstd", ""},
     FirstBytes{"\x89HDF"sv, Kind::Other, "an HDF5 file", "save its arrays with np.savez(file, x=..., y=...)"},
     FirstBytes{"PAR1"sv, Kind::Other, "a Parquet file", "save its columns with np.savez(file, x=..., y=...)"},
     FirstBytes{"\x80\x02"sv, Kind::Other, "a pickle", "save arrays with np.savez(file, x=..., y=...)"},
     FirstBytes{"\x80\x04"sv, Kind::Other, "a pickle", "save arrays with np.savez(file, x=..., y=...)"},
 };
-
-bool LooksLikeText(std::string_view bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 || c == '\n' || c == '\r' || c == '\t';
-  });
-}
 
 Result<Kind> Recognise(const File& file) {
   std::array<char, 64> buffer{};
@@ -60,9 +54,7 @@ Result<Kind> Recognise(const File& file) {
     if (known.kind != Kind::Other) return known.kind;
     return Status::Data(fmt::format("{}: is {}; {}", file.path(), known.what, kReadable), known.way_out);
   }
-  const bool text = LooksLikeText(start);
-  return Status::Data(fmt::format("{}: is {}; {}", file.path(), text ? "text" : "of an unknown kind", kReadable),
-                      text ? "save numbers with np.savez(file, x=..., y=...)" : "");
+  return Kind::Text;  // whose reader says where it is none
 }
 
 Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
@@ -104,6 +96,9 @@ Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
   if (!file.ok()) return file.status();
   const auto kind = Recognise(file.value());
   if (!kind.ok()) return kind.status();
+  if (kind.value() == Kind::Text)
+    return Status::Data(fmt::format("{}: is text or of an unknown kind; {}", request.source, kArrays),
+                        "validation data are of the kind of the training data");
   if (kind.value() == Kind::Npz) {
     if (has_extra) {
       return Status::Usage(
@@ -125,6 +120,19 @@ Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
 }
 
 }  // namespace
+
+Result<bool> IsText(const std::string& source) {
+  if (source.empty() || source.starts_with(kGeneratorPrefix)) return false;
+  const Result<File> file = File::OpenRead(source);
+  if (!file.ok()) return file.status();
+  const Result<Kind> kind = Recognise(file.value());
+  if (!kind.ok()) return kind.status();
+  // Its bytes decide, but nobody calls text so: the archive is damaged.
+  if (kind.value() == Kind::Text && (source.ends_with(".npz") || source.ends_with(".npy")))
+    return Status::Data(fmt::format("{}: is text or of an unknown kind, whatever its name says; {}", source, kReadable),
+                        "save it again, or give text another name");
+  return kind.value() == Kind::Text;
+}
 
 Result<std::unique_ptr<Samples>> OpenSamples(const SamplesRequest& request) {
   try {

@@ -1,6 +1,7 @@
 // samples: a data set as training sees it: how many samples, how long each is, and the values of sample i.
-//   Implementations: generated (generator.h), and .npy/.npz read where they lie (npy_samples.h).
-//   Reading never maps a file and never allocates after the constructor; it may be called from any one thread at a time.
+//   Implementations: generated (generator.h), .npy/.npz read where they lie (npy_samples.h), text that became a Store
+//   (store.h). Reading never maps a file and never allocates after the constructor; it may be called from any one thread at a
+//   time.
 #pragma once
 
 #include <array>
@@ -100,5 +101,8 @@ struct SamplesRequest {
   std::vector<TargetRequest> outputs = {};  // of several outputs; empty: one, of which the keys above speak
 };
 Result<std::unique_ptr<Samples>> OpenSamples(const SamplesRequest& request);
+
+// Whether a source is text of any kind, which becomes a Store before it is read (ingest.h): what is no array and no generator.
+Result<bool> IsText(const std::string& source);
 
 }  // namespace plimsoll

@@ -16,15 +16,24 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
   if (!read.ok()) return read.status();
   Job job = std::move(read).value();
   if (!request.data_file.empty()) {
-    job.data = {.train = request.data_file,
-                .targets = request.targets,
-                .lengths = request.lengths,
-                .valid_file = "",
-                .initial_state = request.initial_state,
-                .valid_share = 0.0,
-                .vocabulary = job.data.vocabulary,
-                .target_lengths = request.target_lengths};
+    DataOptions& data = job.data;
+    data.train = request.data_file;
+    data.targets = request.targets;
+    data.lengths = request.lengths;
+    data.initial_state = request.initial_state;
+    data.target_lengths = request.target_lengths;
+    data.valid_share = 0.0;
+    data.train_more.clear();
+    data.valid_more.clear();
+    data.weights.clear();
+    for (std::string* file : {&data.valid_file, &data.valid_targets, &data.valid_lengths, &data.valid_weights,
+                              &data.valid_initial_state, &data.valid_target_lengths}) {
+      file->clear();
+    }
   }
+  const Result<bool> text = IsText(job.data.train);
+  if (!text.ok()) return text.status();
+  if (text.value()) job.data.dictionary = folder.value();  // ids and classes are the model's, whatever is in the file
   if (!request.memory.empty()) job.memory.budget = request.memory;
   if (request.threads > 0) job.train.threads = request.threads;
   job.init_from.clear();

@@ -209,7 +209,18 @@ struct Choice {
   std::string_view name;
   Enum value;
 };
-constexpr std::array kTasks = {Choice<Task>{"classify", Task::Classify}, Choice<Task>{"regress", Task::Regress}};
+constexpr std::array kTasks = [] {
+  std::array<Choice<Task>, 5> choices{};
+  for (size_t i = 0; i < choices.size(); ++i) choices[i] = {TaskName(static_cast<Task>(i)), static_cast<Task>(i)};
+  return choices;
+}();
+constexpr std::array kFormats = {
+    Choice<DataFormat>{"auto", DataFormat::Auto},   Choice<DataFormat>{"text", DataFormat::Text},
+    Choice<DataFormat>{"tsv", DataFormat::Tsv},     Choice<DataFormat>{"csv", DataFormat::Csv},
+    Choice<DataFormat>{"jsonl", DataFormat::Jsonl}, Choice<DataFormat>{"conll", DataFormat::Conll}};
+constexpr std::array kTokens = {Choice<TokenKind>{"auto", TokenKind::Auto}, Choice<TokenKind>{"byte", TokenKind::Byte},
+                                Choice<TokenKind>{"char", TokenKind::Char}, Choice<TokenKind>{"word", TokenKind::Word},
+                                Choice<TokenKind>{"ids", TokenKind::Ids}};
 constexpr std::array kOptimizers = {
     Choice<OptimizerKind>{"adam", OptimizerKind::Adam},       Choice<OptimizerKind>{"adamw", OptimizerKind::AdamW},
     Choice<OptimizerKind>{"sgd", OptimizerKind::Sgd},         Choice<OptimizerKind>{"rmsprop", OptimizerKind::RmsProp},
@@ -298,16 +309,37 @@ Field<Owner> OneOf(std::string key, Enum Owner::*member, const std::array<Choice
           }};
 }
 
+// A file, or a list of files: the first and the others.
+Status SetFiles(std::string& first, std::vector<std::string>& more, const JobValue& value, const KeyPlace& at) {
+  std::vector<std::string> files;
+  for (const JobValue& item : value.kind == Kind::List ? value.list : std::vector<JobValue>{value}) {
+    const std::optional<std::string> path = AsText(item, at);
+    if (!path) return Refused(at, "a path as text, or a list of them", item);
+    files.push_back(PathFrom(at, *path));
+  }
+  if (files.empty()) return Refused(at, "at least one file", value);
+  first = files[0];
+  more.assign(files.begin() + 1, files.end());
+  return Status::Ok();
+}
+
+JobValue FilesValue(const std::string& first, const std::vector<std::string>& more) {
+  if (more.empty()) return PathValue(first);
+  std::vector<std::string> files = {PathValue(first).text};
+  for (const std::string& file : more) files.push_back(PathValue(file).text);
+  return TextListValue(files);
+}
+
 // `data.valid`: a share of the training samples, or a file.
 Field<DataOptions> ValidField() {
   constexpr NumberRange kShare = {.min = 0.0, .max = 1.0, .without_max = true};
   return {.key = "valid",
-          .about = "a share of the training samples, or a file",
+          .about = "a share of the training samples, or a file, or a list of files",
           .aliases = {"validation_split", "validation_data"},
           .set =
               [=](DataOptions& data, const JobValue& value, const KeyPlace& at) {
-                if (value.kind == Kind::Text) {
-                  data.valid_file = PathFrom(at, value.text);
+                if (value.kind == Kind::Text || value.kind == Kind::List) {
+                  PLIMSOLL_RETURN_IF_ERROR(SetFiles(data.valid_file, data.valid_more, value, at));
                   data.valid_share = 0.0;
                   return Status::Ok();
                 }
@@ -317,12 +349,59 @@ Field<DataOptions> ValidField() {
                 if (!kShare.Holds(share)) return Refused(at, kShare.Text() + ", or a file", value);
                 data.valid_share = share;
                 data.valid_file.clear();
+                data.valid_more.clear();
                 return Status::Ok();
               },
           .get =
               [](const DataOptions& data) {
-                return data.valid_file.empty() ? NumberValue(data.valid_share) : PathValue(data.valid_file);
+                return data.valid_file.empty() ? NumberValue(data.valid_share) : FilesValue(data.valid_file, data.valid_more);
               }};
+}
+
+// `data.train`: a file, or a list of them that are one data set.
+Field<DataOptions> TrainFileField() {
+  return {.key = "train",
+          .about = "a file or a list of files, or generate:NAME?key=value",
+          .aliases = {},
+          .set = [](DataOptions& data, const JobValue& value,
+                    const KeyPlace& at) { return SetFiles(data.train, data.train_more, value, at); },
+          .get = [](const DataOptions& data) { return FilesValue(data.train, data.train_more); }};
+}
+
+// A column by its name or its number, or several of them.
+template <typename Owner>
+Field<Owner> Columns(std::string key, std::vector<std::string> Owner::*member, std::string about) {
+  return {.key = std::move(key),
+          .about = std::move(about),
+          .aliases = {},
+          .set =
+              [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
+                std::vector<std::string> columns;
+                for (const JobValue& item : value.kind == Kind::List ? value.list : std::vector<JobValue>{value}) {
+                  if (item.kind != Kind::Text && item.kind != Kind::Whole)
+                    return Refused(at, "a column, or a list of them", item);
+                  columns.push_back(item.kind == Kind::Text ? item.text : fmt::format("{}", item.whole));
+                }
+                if (columns.size() == 1 && columns[0].empty()) columns.clear();
+                owner.*member = std::move(columns);
+                return Status::Ok();
+              },
+          .get = [=](const Owner& owner) -> std::optional<JobValue> {
+            if ((owner.*member).size() == 1) return TextValue((owner.*member)[0]);
+            return (owner.*member).empty() ? TextValue("") : TextListValue(owner.*member);
+          }};
+}
+
+// One column.
+template <typename Owner>
+Field<Owner> Column(std::string key, std::string Owner::*member, std::string about) {
+  Field<Owner> field = Text(std::move(key), member, std::move(about));
+  field.set = [=](Owner& owner, const JobValue& value, const KeyPlace& at) {
+    if (value.kind != Kind::Text && value.kind != Kind::Whole) return Refused(at, "a column by its name or number", value);
+    owner.*member = value.kind == Kind::Text ? value.text : fmt::format("{}", value.whole);
+    return Status::Ok();
+  };
+  return field;
 }
 
 // `train.seed`: any 64 bits. TOML's whole numbers end at 2^63 - 1; beyond that the number stands in quotes.
@@ -406,14 +485,14 @@ constexpr WholeRange kIds = {0, kMostIds};
 
 std::vector<Field<Job>> TopFields() {
   return {
-      OneOf("task", &Job::task, kTasks, "classify or regress"),
+      OneOf("task", &Job::task, kTasks, "classify, regress, tag, lm or forecast"),
       Path("init_from", &Job::init_from, "a model folder whose weights are the start; empty: fresh weights"),
   };
 }
 
 std::vector<Field<DataOptions>> DataFields() {
   return {
-      Path("train", &DataOptions::train, "a .npz or .npy file, or generate:NAME?key=value"),
+      TrainFileField(),
       Path("targets", &DataOptions::targets, ".npy of y, beside a .npy train file"),
       Path("lengths", &DataOptions::lengths, ".npy of lengths, beside a .npy train file"),
       Path("valid_targets", &DataOptions::valid_targets, ".npy of y, beside a .npy validation file"),
@@ -423,10 +502,26 @@ std::vector<Field<DataOptions>> DataFields() {
       Path("valid_initial_state", &DataOptions::valid_initial_state, "the same beside a .npy validation file"),
       Path("valid_lengths", &DataOptions::valid_lengths, ".npy of lengths, beside a .npy validation file"),
       ValidField(),
-      Whole("vocabulary", &DataOptions::vocabulary, kIds, "ids lie below it; 0: the first Embedding's input_dim",
-            {"vocab_size"}),
+      Whole("vocabulary", &DataOptions::vocabulary, kIds, "ids lie below it, text: most tokens; 0: as there are",
+            {"vocab_size", "max_tokens"}),
       Path("target_lengths", &DataOptions::target_lengths, "loss ctc: .npy of labels a target, beside a .npy train file"),
       Path("valid_target_lengths", &DataOptions::valid_target_lengths, "the same beside a .npy validation file"),
+      OneOf("format", &DataOptions::format, kFormats, "of text: auto, text, tsv, csv, jsonl or conll"),
+      Column("text", &DataOptions::text, "column of the text, by its name or number"),
+      Columns("label", &DataOptions::label, "column of the label, or columns of values"),
+      Columns("inputs", &DataOptions::inputs, "columns of numbers instead of text"),
+      Column("series", &DataOptions::series, "forecast: column that names the series of a row; empty: there is one"),
+      Flag("header", &DataOptions::header, "of a table; unset: where a column is asked for by a name"),
+      OneOf("tokens", &DataOptions::tokens, kTokens, "auto, byte, char, word or ids"),
+      Flag("lower", &DataOptions::lower, "words in small letters"),
+      Text("label_separator", &DataOptions::label_separator, "classify: stands between several labels; empty: there is one"),
+      Whole("window", &DataOptions::window, {0, 1'000'000'000}, "lm: steps of a piece of one long text; forecast: steps seen"),
+      Whole("horizon", &DataOptions::horizon, {1, 16384}, "forecast: steps to say in advance"),
+      Whole("stride", &DataOptions::stride, {1, 1'000'000'000}, "forecast: steps from a sample to the next"),
+      Whole("max_length", &DataOptions::max_length, {0, kMostIds}, "longer samples are cut, and counted; 0: none is"),
+      Whole("skip_bad", &DataOptions::skip_bad, {0, 1'000'000'000}, "bad lines that are passed over and listed"),
+      Path("dictionary", &DataOptions::dictionary, "a model folder whose vocabulary and labels are used; empty: none"),
+      Path("cache", &DataOptions::cache, "folder of Stores; empty: $XDG_CACHE_HOME/plimsoll"),
   };
 }
 
@@ -434,6 +529,8 @@ std::vector<Field<TrainOptions>> TrainFields() {
   using T = TrainOptions;
   return {
       Whole("batch_size", &T::batch_size, {1, 1'000'000}, "sequences one update covers"),
+      Whole("batch_tokens", &T::batch_tokens, {0, 1'000'000'000}, "instead: at most so many steps an update; 0: off"),
+      Whole("length_window", &T::length_window, {0, 1'000'000}, "samples among which similar lengths come together; 0: off"),
       Whole("epochs", &T::epochs, {1, 1'000'000'000}, "passes over the training data", {"num_epochs", "max_epochs"}),
       Whole("max_steps", &T::max_steps, {0, 1'000'000'000'000}, "updates; 0: no limit"),
       OneOf("loss", &T::loss, kLosses, "auto: as the task asks; see docs/training.md"),

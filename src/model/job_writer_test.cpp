@@ -237,11 +237,45 @@ TEST_F(JobAsTomlTest, ARelativePathIsWrittenAbsoluteSoThatTheFileCanBePutAnywher
   EXPECT_EQ(back.value().data.train, (fs::current_path() / "x.npz").string());
 }
 
+TEST_F(JobAsTomlTest, KeysOfTextComeBackAsTheyWere) {
+  Job job;
+  job.task = Task::Forecast;
+  job.data.train = "/data/a.csv";
+  job.data.train_more = {"/data/b.csv", "/data/c.csv.gz"};
+  job.data.valid_file = "/data/v.csv";
+  job.data.valid_more = {"/data/w.csv"};
+  job.data.format = DataFormat::Csv;
+  job.data.label = {"load", "2"};
+  job.data.inputs = {"a \"quoted\" name"};
+  job.data.series = "3";
+  job.data.header = true;
+  job.data.tokens = TokenKind::Char;
+  job.data.lower = true;
+  job.data.label_separator = ";";
+  job.data.window = 48;
+  job.data.horizon = 3;
+  job.data.stride = 2;
+  job.data.max_length = 100;
+  job.data.skip_bad = 7;
+  job.data.dictionary = "/models/old";
+  job.data.cache = "/cache";
+  job.train.batch_tokens = 4096;
+  job.train.length_window = 1024;
+  job.layers = {{.name = "", .kind = DenseOptions{}}};
+  const Result<Job> back = ReadBack(JobAsToml(job));
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back.value().data, job.data);
+  EXPECT_EQ(back.value().task, job.task);
+  EXPECT_EQ(back.value().train.batch_tokens, 4096);
+  EXPECT_EQ(back.value().train.length_window, 1024);
+}
+
 TEST_F(JobAsTomlTest, NamesEveryKeyWithALineAboutIt) {
   Job job;
   job.layers = {{.name = "", .kind = LSTMOptions{.units = 8, .return_sequences = {}}}};
   const std::string toml = JobAsToml(job);
-  EXPECT_NE(toml.find("task = \"classify\"                  # classify or regress\n"), std::string::npos) << toml;
+  EXPECT_NE(toml.find("task = \"classify\"                  # classify, regress, tag, lm or forecast\n"), std::string::npos)
+      << toml;
   EXPECT_NE(toml.find("[[model.layers]]\ntype = \"LSTM\"\nunits = 8 "), std::string::npos) << toml;
   EXPECT_NE(toml.find("learning_rate = 0.001 "), std::string::npos) << toml;
   EXPECT_NE(toml.find("clip_norm = 0.0 "), std::string::npos) << toml;

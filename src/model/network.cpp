@@ -212,6 +212,8 @@ void DeclareBatch(const Network& network, const NeedOptions& options, NeedList& 
   needs.Data(SampleNumbers, "sample numbers", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int64_t)));
   needs.Data(EpochNumbers, "sample numbers in file order", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int64_t)));
   needs.Data(Lengths, "lengths", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int32_t)));
+  if (options.training && options.window > 0)
+    needs.Param(WindowNumbers, "sample numbers of a window", options.window * static_cast<int64_t>(sizeof(int64_t)));
   needs.Data(Inputs, options.shape.ids ? "ids" : "features", NeedUnit::RowStep, options.shape.width * kFloat);
   const int64_t labels = options.shape.longest_target;
   for (size_t output = 0; output < options.shape.outputs(); ++output) {

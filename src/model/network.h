@@ -94,6 +94,7 @@ enum BatchKey : int {
   CarriedState,  // of training; and of scores
   ScoredState,
   TargetLengths,
+  WindowNumbers,  // of samples among which similar lengths come together
   FirstTargets
 };
 constexpr int TargetsKey(size_t output) { return FirstTargets + static_cast<int>(output); }
@@ -114,6 +115,7 @@ struct NeedOptions {
   bool averages = false;    // and one for the running average of the weight
   bool touched = false;     // tables note which of their rows a batch has looked up
   int64_t trace_bytes = 0;  // for the pieces of a trace
+  int64_t window = 0;       // samples among which similar lengths come together
 };
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options);
 

@@ -43,7 +43,8 @@ const char* TypeName(const LayerKind& kind) {
 Loss LossOf(const Job& job) {
   if (job.train.loss != Loss::Auto) return job.train.loss;
   if (!job.layers.empty() && std::holds_alternative<CRFOptions>(job.layers.back().kind)) return Loss::Crf;
-  return job.task == Task::Classify ? Loss::SparseCategoricalCrossentropy : Loss::MeanSquaredError;
+  if (!LearnsClasses(job.task)) return Loss::MeanSquaredError;
+  return HasClassTargets(job) ? Loss::SparseCategoricalCrossentropy : Loss::BinaryCrossentropy;
 }
 
 // The type as the user has written it, in lower case.
@@ -270,12 +271,14 @@ Status SpecBuilder::CheckLayers() const {
 }
 
 Status SpecBuilder::CheckTask() const {
-  if (job_.task == Task::Classify && !shape_.target_classes)
-    return Status::Usage("task \"classify\" needs class numbers as targets, but the data's targets are values",
-                         "set task = \"regress\", or give whole class numbers as targets");
-  if (job_.task == Task::Regress && shape_.target_classes)
-    return Status::Usage("task \"regress\" needs values as targets, but the data's targets are class numbers",
-                         "set task = \"classify\", or give values as targets");
+  if (HasClassTargets(job_) && !shape_.target_classes)
+    return Status::Usage(
+        fmt::format("task \"{}\" needs class numbers as targets, but the data's targets are values", TaskName(job_.task)),
+        "set task = \"regress\", or give whole class numbers as targets");
+  if (!HasClassTargets(job_) && shape_.target_classes)
+    return Status::Usage(
+        fmt::format("task \"{}\" needs values as targets, but the data's targets are class numbers", TaskName(job_.task)),
+        "set task = \"classify\", or give values as targets");
   return Status::Ok();
 }
 
@@ -297,11 +300,11 @@ Status SpecBuilder::CheckLoss() const {
     return Status::Usage(fmt::format("a CRF needs a tag at every step, but the data have {}",
                                      shape_.target_classes ? "one class a sample" : "values as targets"),
                          "give y as whole numbers of shape (samples, steps), or remove the CRF");
-  if (classes != (job_.task == Task::Classify))
+  if (classes != HasClassTargets(job_))
     return Status::Usage(
-        fmt::format("train.loss does not go with task \"{}\"; wanted {}", job_.task == Task::Classify ? "classify" : "regress",
-                    job_.task == Task::Classify ? "sparse_categorical_crossentropy"
-                                                : "mean_squared_error, mean_absolute_error, huber or binary_crossentropy"),
+        fmt::format("train.loss does not go with task \"{}\"; wanted {}", TaskName(job_.task),
+                    HasClassTargets(job_) ? "sparse_categorical_crossentropy"
+                                          : "mean_squared_error, mean_absolute_error, huber or binary_crossentropy"),
         "leave train.loss out, or change the task");
   if ((loss == Loss::Custom) != (train.custom_loss != nullptr))
     return Status::Usage(train.custom_loss != nullptr ? "a loss was brought along, but train.loss is another one"
@@ -367,11 +370,8 @@ Status SpecBuilder::NameLayers() {
 
 // Of a job that lists none: the last Dense with the job's own task and loss.
 void SpecBuilder::FindOutput() {
-  asked_.push_back({.layer = head_,
-                    .target = shape_.Target(0),
-                    .loss = LossOf(job_),
-                    .weight = 1.0,
-                    .classify = job_.task == Task::Classify});
+  asked_.push_back(
+      {.layer = head_, .target = shape_.Target(0), .loss = LossOf(job_), .weight = 1.0, .classify = HasClassTargets(job_)});
 }
 
 // What is wrong with the list of outputs whatever the data are.
@@ -517,7 +517,7 @@ Status SpecBuilder::CheckEnds() const {
   if (std::holds_alternative<CTCOptions>(job_.layers[head_].kind)) return CtcIsNoLayer(head_);
   if (!several() && !std::holds_alternative<DenseOptions>(job_.layers[head_].kind))
     return Status::Usage(fmt::format("{} is the last layer; the last layer must be a Dense, which gives the {}", Called(head_),
-                                     job_.task == Task::Classify ? "classes" : "values"),
+                                     HasClassTargets(job_) ? "classes" : "values"),
                          "add {type = \"Dense\"} behind it; its width comes from the task");
   return Status::Ok();
 }

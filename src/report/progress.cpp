@@ -214,6 +214,34 @@ void Progress::Planned(const Plan& plan) {
   Write(out_.view());
 }
 
+void Progress::Reading(const ReadingReport& report) {
+  if (format_ == ProgressFormat::None) return;
+  const Clock::time_point now = Clock::now();
+  const bool done = report.bytes >= report.total_bytes;
+  if (now - last_ < interval_ && !(done && bar_on_screen_)) return;
+  last_ = now;
+  const double share =
+      report.total_bytes > 0 ? static_cast<double>(report.bytes) / static_cast<double>(report.total_bytes) : 1.0;
+  if (format_ == ProgressFormat::Json) {
+    out_.Clear();
+    out_.Add("{{\"event\":\"reading\",\"pass\":\"{}\",\"bytes\":{},\"total_bytes\":{},\"lines\":{}}}\n",
+             report.counts ? "count" : "store", report.bytes, report.total_bytes, report.lines);
+    Write(out_.view());
+    return;
+  }
+  line_.Clear();
+  line_.head.Add("{}", report.counts ? "counting" : "storing");
+  line_.done = share;
+  line_.Field(Loss).Add("{:.0f} %", 100.0 * share);
+  line_.Field(TimeLeft).Add("{} lines", report.lines);
+  if (format_ == ProgressFormat::Bar) {
+    DrawBar();
+    if (done) FinishBar();
+  } else {
+    WriteLine();
+  }
+}
+
 void Progress::Message(std::string_view text) {
   if (format_ == ProgressFormat::None) return;
   FinishBar();

@@ -52,6 +52,7 @@ class Progress final : public Observer {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  void Reading(const ReadingReport& report) override;
   void Planned(const Plan& plan) override;
   void Message(std::string_view text) override;
   void Step(const StepReport& report) override;

@@ -10,6 +10,7 @@
 
 #include "plimsoll/session.h"
 #include "plimsoll/trainer.h"
+#include "train/train_test_files.h"
 
 namespace {
 std::atomic<int64_t> allocations = 0;
@@ -93,6 +94,33 @@ TEST(Allocation, ARunThatSavesAllTheTimeAllocatesNothing) {
   ASSERT_TRUE(run.ok()) << run.status().message();
   EXPECT_GE(seen.saves, 8);
   EXPECT_EQ(seen.last - seen.first, 0);
+}
+
+TEST(Allocation, AnEpochOverTextInBatchesOfStepsAllocatesNothing) {
+  const Folder folder;
+  std::string table = "text\tlabel\n";
+  for (int i = 0; i < 200; ++i) table += std::string(static_cast<size_t>(1 + i % 13), 'x') + (i % 2 == 0 ? "\ta\n" : "\tb\n");
+  std::ofstream(folder / "a.tsv") << table;
+  Job job;
+  job.data.train = folder / "a.tsv";
+  job.data.cache = folder / "cache";
+  job.data.tokens = TokenKind::Char;
+  job.data.valid_share = 0.2;
+  job.layers = {{"", EmbeddingOptions{.output_dim = 4}}, {"", LSTMOptions{.units = 8}}, {"", DenseOptions{}}};
+  job.train.epochs = 3;
+  job.train.batch_tokens = 64;
+  job.train.length_window = 50;
+  job.memory.budget = "1GB";
+  Result<std::unique_ptr<Session>> opened = Session::Open(job);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  Session& session = **opened;
+  bool all_well = true;
+  const int64_t before = allocations;
+  while (session.NextBatch())
+    all_well = all_well && session.Gradients().ok() && session.Apply().ok() && session.Evaluate().ok();
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_TRUE(all_well);
+  EXPECT_GT(session.updates(), 3 * 160 * 7 / 64 / 2);
 }
 
 }  // namespace

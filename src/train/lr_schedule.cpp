@@ -58,11 +58,6 @@ double Factor(const TrainOptions& options, double n, double N) {
 
 }  // namespace
 
-int64_t TotalUpdates(const TrainOptions& options, int64_t samples) {
-  const int64_t total = options.epochs * ((samples + options.batch_size - 1) / options.batch_size);
-  return options.max_steps > 0 ? std::min(total, options.max_steps) : total;
-}
-
 double LearningRateAt(const TrainOptions& options, int64_t update, int64_t total_updates) {
   const double rate = LearningRateOf(options);
   const int64_t done = update - 1, warmup = options.warmup_steps;

@@ -7,9 +7,6 @@
 
 namespace plimsoll {
 
-// Updates of a whole run over so many training samples.
-int64_t TotalUpdates(const TrainOptions& options, int64_t samples);
-
 // The rate of an update, which counts from 1. As in Keras, PyTorch and Hugging Face, s = update - 1 updates are done by then.
 // For the first W = warmup_steps updates it rises linearly from 0 to where the schedule begins. From there, with r the learning
 // rate, e = lr_end_factor, n = s - W of N = total_updates - W and p = n / N:

@@ -136,16 +136,5 @@ TEST(LearningRate, FallsAsKerasReduceLROnPlateau) {
   EXPECT_EQ(other.rate(), 0.1) << "another schedule does not look at losses";
 }
 
-TEST(LearningRate, UpdatesOfARunFollowFromEpochsSamplesAndTheLimit) {
-  TrainOptions options;
-  options.batch_size = 32;
-  options.epochs = 3;
-  EXPECT_EQ(TotalUpdates(options, 64), 6);
-  EXPECT_EQ(TotalUpdates(options, 65), 9);
-  options.max_steps = 8;
-  EXPECT_EQ(TotalUpdates(options, 65), 8);
-  EXPECT_EQ(TotalUpdates(options, 5), 3);
-}
-
 }  // namespace
 }  // namespace plimsoll

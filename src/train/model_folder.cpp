@@ -33,6 +33,7 @@ Result<Job> ReadModelJob(const std::string& folder) { return ReadJob(folder + kJ
 
 Status WriteModel(const std::string& folder, const Setup& setup, const Engine& engine) {
   if (!FolderExists(folder)) PLIMSOLL_RETURN_IF_ERROR(MakeFolder(folder));
+  if (setup.text != nullptr) PLIMSOLL_RETURN_IF_ERROR(CopyDictionary(*setup.text, folder));
   const std::vector<WeightPlace> places = WeightPlaces(*setup.network);
   std::vector<SafetensorsTensor> tensors;
   for (const WeightPlace& place : places) tensors.push_back({place.name, place.shape()});

@@ -31,7 +31,7 @@ struct Session::Parts {
       : setup(std::move(setup_of_job)),
         engine(std::move(engine_of_setup)),
         update(*setup, *engine),
-        batches(*setup, epoch),
+        batches(*setup, *engine, epoch),
         places(WeightPlaces(*setup->network)) {
     for (const WeightPlace& place : places) tensors.push_back({place.name, place.shape(), place.elements()});
   }
@@ -104,7 +104,7 @@ bool Session::NextBatch() {
   if (parts.update.LimitReached() || parts.epoch > job().train.epochs) return false;
   if (parts.batches.number() == parts.batches.count()) {
     if (parts.epoch == job().train.epochs) return false;
-    parts.batches = EpochBatches(*parts.setup, ++parts.epoch);
+    parts.batches = EpochBatches(*parts.setup, *parts.engine, ++parts.epoch);
   }
   parts.has_batch = parts.batches.Next();
   return parts.has_batch;

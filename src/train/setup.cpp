@@ -38,12 +38,15 @@ std::string TargetsKeyOf(const OutputOptions& output) { return output.targets.em
 
 // Fills in what the spec has decided, so that the job says it: a trained model is read back with other data.
 void Resolve(Job& job, const Spec& spec) {
-  for (std::string* path : {&job.data.train, &job.data.targets, &job.data.lengths, &job.data.valid_file,
-                            &job.data.valid_targets, &job.data.valid_lengths, &job.data.weights, &job.data.valid_weights,
-                            &job.data.initial_state, &job.data.valid_initial_state, &job.data.target_lengths,
-                            &job.data.valid_target_lengths, &job.init_from, &job.memory.spill}) {
+  for (std::string* path :
+       {&job.data.train, &job.data.targets, &job.data.lengths, &job.data.valid_file, &job.data.valid_targets,
+        &job.data.valid_lengths, &job.data.weights, &job.data.valid_weights, &job.data.initial_state,
+        &job.data.valid_initial_state, &job.data.target_lengths, &job.data.valid_target_lengths, &job.data.dictionary,
+        &job.data.cache, &job.init_from, &job.memory.spill}) {
     MakeAbsolute(*path);
   }
+  for (std::string& path : job.data.train_more) MakeAbsolute(path);
+  for (std::string& path : job.data.valid_more) MakeAbsolute(path);
   if (spec.id_input) job.data.vocabulary = spec.vocabulary;
   for (OutputOptions& output : job.outputs) output.targets = TargetsKeyOf(output);
   size_t node = 0;
@@ -71,7 +74,7 @@ std::optional<float> PaddingOf(const Job& job) {
 
 // How the data of a job are read, but for the files themselves.
 SamplesRequest RequestOf(const Job& job) {
-  SamplesRequest request{.task = job.task,
+  SamplesRequest request{.task = HasClassTargets(job) ? Task::Classify : Task::Regress,
                          .padding = PaddingOf(job),
                          .one_hot = job.train.loss == Loss::CategoricalCrossentropy,
                          .targets_within_one = job.train.loss == Loss::BinaryCrossentropy,
@@ -131,6 +134,11 @@ int64_t FirstOfAnotherLength(const Samples& samples) {
 Status CheckCarried(const Setup& setup) {
   const Job& job = setup.job;
   const int64_t batch = std::min(job.train.batch_size, setup.samples->count());
+  if (job.train.batch_tokens > 0 || job.train.length_window > 0)
+    return Status::Usage(
+        "stateful = true with train.batch_tokens or train.length_window: row by row, a batch goes on where the one "
+        "before ended",
+        "leave them out, or stateful");
   if (job.train.shuffle)
     return Status::Usage("stateful = true, but the samples are shuffled: what follows a sample would not be its continuation",
                          "set train.shuffle = false, or leave stateful out");
@@ -153,6 +161,52 @@ Status CheckCarried(const Setup& setup) {
   return Status::Ok();
 }
 
+// Sequences that a batch of so many steps can have.
+int64_t MostRows(const Samples& samples, int64_t batch_tokens) {
+  int64_t shortest = samples.length(0);
+  for (int64_t sample = 1; sample < samples.count(); ++sample) shortest = std::min(shortest, samples.length(sample));
+  return std::clamp<int64_t>(batch_tokens / shortest, 1, std::min<int64_t>(samples.count(), 1'000'000));
+}
+
+// What arrays have and text has not.
+Status CheckTextJob(const Job& job) {
+  const DataOptions& data = job.data;
+  for (const std::string* file :
+       {&data.targets, &data.lengths, &data.weights, &data.initial_state, &data.target_lengths, &data.valid_targets,
+        &data.valid_lengths, &data.valid_weights, &data.valid_initial_state, &data.valid_target_lengths}) {
+    if (!file->empty())
+      return Status::Usage(fmt::format("\"{}\" belongs beside a .npy file, and {} is text", *file, data.train), "leave it out");
+  }
+  if (PaddingOf(job))
+    return Status::Usage(fmt::format("{}: the lengths of texts are known, and nothing is padded", data.train),
+                         "leave mask_zero or the Masking layer out");
+  return Status::Ok();
+}
+
+// What text has and arrays and generators have not.
+Status CheckArrayJob(const Job& job) {
+  const DataOptions& data = job.data;
+  const DataOptions unset;
+  const char* key = !data.train_more.empty() || !data.valid_more.empty() ? "a list of files"
+                    : data.format != unset.format                        ? "data.format"
+                    : !data.text.empty()                                 ? "data.text"
+                    : !data.label.empty()                                ? "data.label"
+                    : !data.inputs.empty()                               ? "data.inputs"
+                    : !data.series.empty()                               ? "data.series"
+                    : data.header                                        ? "data.header"
+                    : data.tokens != unset.tokens                        ? "data.tokens"
+                    : data.lower                                         ? "data.lower"
+                    : !data.label_separator.empty()                      ? "data.label_separator"
+                    : data.window != 0                                   ? "data.window"
+                    : data.horizon != unset.horizon                      ? "data.horizon"
+                    : data.stride != unset.stride                        ? "data.stride"
+                    : data.max_length != 0                               ? "data.max_length"
+                    : !data.dictionary.empty()                           ? "data.dictionary"
+                                                                         : nullptr;
+  if (key == nullptr) return Status::Ok();
+  return Status::Usage(fmt::format("{} belongs to text and tables, and {} is none", key, data.train), "leave it out");
+}
+
 // Slots lie where the plan says.
 Status UseSlots(Setup& setup, Step& step) {
   const PlannedStage& stage = setup.plan.stages.front();
@@ -169,7 +223,8 @@ void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& 
                                         .moments = MomentsOf(needed.job.train),
                                         .averages = needed.job.train.use_ema,
                                         .touched = needed.job.train.optimizer == OptimizerKind::LazyAdam,
-                                        .trace_bytes = needed.trace_bytes});
+                                        .trace_bytes = needed.trace_bytes,
+                                        .window = std::min(needed.job.train.length_window, needed.samples)});
   input.block_steps = kBlockSteps;
   input.slice_rows = kSliceRows;
   input.slice_steps = network.head_steps();
@@ -201,9 +256,22 @@ LengthFacts LookAtLengths(const Samples& samples, const Samples* more, int64_t b
   return facts;
 }
 
+Result<std::unique_ptr<Setup>> SetUpText(const Job& job, const SetupOptions& options) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckTextJob(job));
+  Result<TextData> data = OpenTextData(job, options.observer);
+  if (!data.ok()) return data.status();
+  Job split = job;
+  if (data->split) split.data.valid_share = 0.0;
+  Result<std::unique_ptr<Setup>> setup = SetUpWith(split, std::move(data->samples), std::move(data->valid), options);
+  if (!setup.ok()) return setup.status();
+  (*setup)->job.data.valid_share = job.data.valid_share;
+  (*setup)->text = std::make_unique<TextData>(std::move(data).value());
+  return setup;
+}
+
 Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options) {
   if (job.data.train.empty())
-    return Status::Usage("data.train: no data was named", "give a file (.npz, .npy) or generate:adding");
+    return Status::Usage("data.train: no data was named", "give a file (text, a table, .npz, .npy) or generate:adding");
   if (job.outputs.size() > kMostOutputs) return CheckJob(job);  // refused; there is no room for the targets of so many
   PLIMSOLL_RETURN_IF_ERROR(CheckOutputs(job));
   const DataOptions& data = job.data;
@@ -213,6 +281,10 @@ Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options
       return Status::Usage(fmt::format("\"{}\" belongs to a validation file, and data.valid names none", *file),
                            "set data.valid to the file of inputs, or leave it out");
   }
+  const Result<bool> text = IsText(data.train);
+  if (!text.ok()) return text.status();
+  if (text.value()) return SetUpText(job, options);
+  PLIMSOLL_RETURN_IF_ERROR(CheckArrayJob(job));
   SamplesRequest request = RequestOf(job);
   request.source = job.data.train;
   request.targets = job.data.targets;
@@ -228,9 +300,11 @@ Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options
   return SetUpWith(job, std::move(samples).value(), std::move(valid).value(), options);
 }
 
-Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples> samples, std::unique_ptr<Samples> valid,
+Result<std::unique_ptr<Setup>> SetUpWith(const Job& asked, std::unique_ptr<Samples> samples, std::unique_ptr<Samples> valid,
                                          const SetupOptions& options) {
   auto setup = std::make_unique<Setup>();
+  Job job = asked;
+  if (job.train.batch_tokens > 0) job.train.batch_size = MostRows(*samples, job.train.batch_tokens);
   setup->job = job;
   setup->samples = std::move(samples);
   setup->valid = std::move(valid);

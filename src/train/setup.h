@@ -23,6 +23,7 @@
 #include "plimsoll/options.h"
 #include "plimsoll/plan.h"
 #include "plimsoll/trainer.h"
+#include "train/text_data.h"
 
 namespace plimsoll {
 
@@ -48,6 +49,7 @@ struct Setup {
   std::unique_ptr<Samples> samples;
   std::unique_ptr<Samples> valid;  // null: none, or a share of `samples`
   std::unique_ptr<Split> split;    // of `samples`
+  std::unique_ptr<TextData> text;  // where the words are that ids stand for; null: the data are no text
   std::unique_ptr<Network> network;
   std::unique_ptr<ProductSet> products;
   std::unique_ptr<ThreadPool> pool;
@@ -60,6 +62,8 @@ struct Setup {
   Plan plan;
 };
 Result<std::unique_ptr<Setup>> SetUp(const Job& job, const SetupOptions& options);
+// The same of a job whose data are text.
+Result<std::unique_ptr<Setup>> SetUpText(const Job& job, const SetupOptions& options);
 // The same on samples that are open already; `valid` may be null.
 Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples> samples, std::unique_ptr<Samples> valid,
                                          const SetupOptions& options);

@@ -244,7 +244,7 @@ Status Run::Train() {
 }
 
 Status Run::Epoch() {
-  EpochBatches batches(setup_, state_.epoch);
+  EpochBatches batches(setup_, engine_, state_.epoch);
   batches.SkipTo(std::min(state_.step, batches.count()));
   const Clock::time_point start = Clock::now();
   while (!update_.LimitReached() && !AskedToEnd() && batches.Next()) PLIMSOLL_RETURN_IF_ERROR(StepOn(batches));
@@ -390,11 +390,11 @@ void Run::Fill(RunResult& result) const {
 void Run::TellFacts() const {
   if (observer_ == nullptr) return;
   const Job& job = setup_.job;
-  RunFacts facts{.task = job.task == Task::Classify ? "classify" : "regress",
+  RunFacts facts{.task = TaskName(job.task),
                  .samples = setup_.split->train_count(),
                  .valid_samples = setup_.valid != nullptr ? setup_.valid->count() : setup_.split->valid_count(),
                  .epochs = job.train.epochs,
-                 .steps_per_epoch = EpochBatches(setup_, 1).count(),
+                 .steps_per_epoch = EpochBatches(setup_, engine_, 1).count(),
                  .batch_size = std::min(job.train.batch_size, setup_.samples->count()),
                  .threads = setup_.pool->size(),
                  .lengths = CountLengths(*setup_.samples),

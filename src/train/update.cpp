@@ -8,6 +8,7 @@
 
 #include "infer/scorer.h"
 #include "model/weights.h"
+#include "train/batches.h"
 #include "train/model_folder.h"
 #include "train/vector_file.h"
 
@@ -20,7 +21,7 @@ Update::Update(Setup& setup, Engine& engine)
       schedule_(RecomputeOf(setup.plan), setup.plan.stages.front().blocks),
       optimizer_(setup.job.train, *setup.network, engine.memory, *setup.pool),
       plateau_(setup.job.train),
-      total_(TotalUpdates(setup.job.train, setup.split->train_count())) {}
+      total_(TotalUpdates(setup, engine)) {}
 
 void Update::Rebind() {
   batch_.Rebind(engine_.batch_buffers());

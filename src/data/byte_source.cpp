@@ -1,0 +1,183 @@
+#include "data/byte_source.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "data/zstd_library.h"
+
+namespace plimsoll {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr int64_t kPieceBytes = 64 * 1024;
+
+class Plain final : public Decoder {
+ public:
+  Status Decode(std::span<const char>& in, std::span<char>& out) override {
+    const size_t now = std::min(in.size(), out.size());
+    std::memcpy(out.data(), in.data(), now);
+    in = in.subspan(now);
+    out = out.subspan(now);
+    return Status::Ok();
+  }
+  bool Complete() const override { return true; }
+};
+
+class Gzip final : public Decoder {
+ public:
+  explicit Gzip(std::string path) : path_(std::move(path)) { ready_ = inflateInit2(&stream_, 16 + MAX_WBITS) == Z_OK; }
+  Gzip(const Gzip&) = delete;
+  Gzip& operator=(const Gzip&) = delete;
+  ~Gzip() override {
+    if (ready_) inflateEnd(&stream_);
+  }
+
+  Status Decode(std::span<const char>& in, std::span<char>& out) override {
+    if (!ready_) return Status(StatusKind::Internal, {.message = "out of memory while inflating " + path_, .hint = ""});
+    if (between_) {
+      while (!in.empty() && in.front() == '\0') in = in.subspan(1);  // tapes and block devices pad with zeros
+      if (in.empty()) return Status::Ok();
+      inflateReset(&stream_);
+      between_ = false;
+    }
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
+    stream_.avail_in = static_cast<uInt>(in.size());
+    stream_.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream_.avail_out = static_cast<uInt>(out.size());
+    const int outcome = inflate(&stream_, Z_NO_FLUSH);
+    made_ += static_cast<int64_t>(out.size() - stream_.avail_out);
+    in = in.last(stream_.avail_in);
+    out = out.last(stream_.avail_out);
+    between_ = outcome == Z_STREAM_END;
+    if (outcome == Z_OK || outcome == Z_STREAM_END || outcome == Z_BUF_ERROR) return Status::Ok();
+    return Status::Data(fmt::format("{}: the gzip stream is damaged after {} bytes of text", path_, made_),
+                        "fetch or compress the file again");
+  }
+  bool Complete() const override { return between_; }
+
+ private:
+  std::string path_;
+  z_stream stream_{};
+  bool ready_ = false;
+  bool between_ = false;  // a member has ended, and no other has begun
+  int64_t made_ = 0;
+};
+
+class Zstd final : public Decoder {
+ public:
+  Zstd(std::string path, std::unique_ptr<ZstdLibrary> library)
+      : path_(std::move(path)), library_(std::move(library)), stream_(library_->create()) {
+    if (stream_ != nullptr) library_->set(stream_, ZSTD_d_windowLogMax, kMostZstdWindowBits);
+  }
+  Zstd(const Zstd&) = delete;
+  Zstd& operator=(const Zstd&) = delete;
+  ~Zstd() override { library_->free(stream_); }
+
+  Status Decode(std::span<const char>& in, std::span<char>& out) override {
+    if (stream_ == nullptr)
+      return Status(StatusKind::Internal, {.message = "out of memory while reading " + path_, .hint = ""});
+    if (in.empty() && complete_) return Status::Ok();  // else it would wait for another frame
+    ZSTD_inBuffer input{in.data(), in.size(), 0};
+    ZSTD_outBuffer output{out.data(), out.size(), 0};
+    const size_t left = library_->decompress(stream_, &output, &input);
+    if (library_->is_error(left) != 0) {
+      const std::string_view why = library_->error_name(left);
+      if (why.find("too much memory") != std::string_view::npos)
+        return Status::Data(fmt::format("{}: the zstd window is larger than 8 MiB, the most that is read", path_),
+                            "compress it again without --long and --ultra: zstd -19");
+      return Status::Data(fmt::format("{}: the zstd stream is damaged: {}", path_, why), "fetch or compress the file again");
+    }
+    in = in.subspan(input.pos);
+    out = out.subspan(output.pos);
+    complete_ = left == 0;
+    return Status::Ok();
+  }
+  bool Complete() const override { return complete_; }
+
+ private:
+  std::string path_;
+  std::unique_ptr<ZstdLibrary> library_;
+  ZSTD_DStream* stream_;
+  bool complete_ = false;
+};
+
+Result<std::unique_ptr<Decoder>> DecoderFor(const File& file) {
+  std::array<char, 4> first{};
+  const int64_t bytes = std::min<int64_t>(file.size(), first.size());
+  PLIMSOLL_RETURN_IF_ERROR(file.ReadAt(0, bytes, first.data()));
+  const std::string_view start(first.data(), static_cast<size_t>(bytes));
+  if (start.starts_with("\x1f\x8b"sv)) return std::unique_ptr<Decoder>(std::make_unique<Gzip>(file.path()));
+  if (start.starts_with("\x28\xb5\x2f\xfd"sv)) {
+    Result<std::unique_ptr<ZstdLibrary>> library = ZstdLibrary::Load();
+    if (!library.ok())
+      return Status::Data(fmt::format("{}: {}", file.path(), library.status().message()), library.status().hint());
+    return std::unique_ptr<Decoder>(std::make_unique<Zstd>(file.path(), std::move(library).value()));
+  }
+  return std::unique_ptr<Decoder>(std::make_unique<Plain>());
+}
+
+}  // namespace
+
+void Fingerprint::Add(std::span<const char> bytes) {
+  bytes_ += bytes.size();
+  const auto mix = [this](uint64_t word) {
+    sum_ = (sum_ ^ word) * 0xff51afd7ed558ccdu;
+    sum_ ^= sum_ >> 32;
+  };
+  for (; bytes.size() >= sizeof(uint64_t); bytes = bytes.subspan(sizeof(uint64_t))) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    mix(word);
+  }
+  uint64_t word = 0;
+  std::memcpy(&word, bytes.data(), bytes.size());
+  if (!bytes.empty()) mix(word);
+}
+
+uint64_t Fingerprint::value() const { return (sum_ ^ bytes_) * 0xc4ceb9fe1a85ec53u; }
+
+ByteSource::ByteSource(File file, std::unique_ptr<Decoder> decoder)
+    : file_(std::move(file)), facts_(file_.Facts()), decoder_(std::move(decoder)), piece_(kPieceBytes) {}
+
+Result<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path) {
+  Result<File> file = File::OpenRead(path);
+  if (!file.ok()) return file.status();
+  Result<std::unique_ptr<Decoder>> decoder = DecoderFor(*file);
+  if (!decoder.ok()) return decoder.status();
+  return std::unique_ptr<ByteSource>(new ByteSource(std::move(file).value(), std::move(decoder).value()));
+}
+
+Status ByteSource::Fill() {
+  const int64_t now = std::min(kPieceBytes, file_.size() - offset_);
+  PLIMSOLL_RETURN_IF_ERROR(file_.ReadAt(offset_, now, piece_.data()));
+  rest_ = std::span<const char>(piece_.data(), static_cast<size_t>(now));
+  fingerprint_.Add(rest_);
+  offset_ += now;
+  return Status::Ok();
+}
+
+Result<size_t> ByteSource::Read(std::span<char> out) {
+  const size_t wanted = out.size();
+  while (out.size() == wanted) {
+    if (rest_.empty() && offset_ < file_.size()) PLIMSOLL_RETURN_IF_ERROR(Fill());
+    const bool last = offset_ == file_.size();
+    const size_t before = rest_.size();
+    PLIMSOLL_RETURN_IF_ERROR(decoder_->Decode(rest_, out));
+    if (out.size() < wanted || rest_.size() < before || !(last && rest_.empty())) continue;
+    if (!decoder_->Complete())
+      return Status::Data(fmt::format("{}: the compressed file ends in the middle of its stream, at byte {}", path(), offset_),
+                          "fetch or compress the file again");
+    if (file_.Facts() != facts_)
+      return Status::Data(fmt::format("{}: changed while it was read", path()), "start again when it is complete");
+    return size_t{0};
+  }
+  return wanted - out.size();
+}
+
+}  // namespace plimsoll

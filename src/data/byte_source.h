@@ -1,0 +1,67 @@
+// byte_source: the bytes of a text file, whether it lies there as it is, as gzip or as zstd.
+//   in:    a path
+//   out:   its text in pieces; how far in the file we are; a fingerprint of the bytes that were read
+//   never: goes by the file's name (its first bytes decide); holds more than a piece of 64 KiB and a decoder's window; takes a
+//          compressed file that ends early, or one that changed while it was read, for a whole one
+// Several gzip members or zstd frames behind each other are one text. zstd windows above 8 MiB are refused.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "plimsoll/status.h"
+
+namespace plimsoll {
+
+inline constexpr int kMostZstdWindowBits = 23;  // 8 MiB: levels up to 19 pass
+
+// What makes of the file's bytes the text: as much as there is input or room for.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  // Takes from `in` and writes to `out`; both spans are moved on.
+  virtual Status Decode(std::span<const char>& in, std::span<char>& out) = 0;
+  virtual bool Complete() const = 0;  // the input may end here
+};
+
+// 64 bits by which the same bytes are known again; no protection against bytes made to collide.
+class Fingerprint {
+ public:
+  void Add(std::span<const char> bytes);
+  uint64_t value() const;
+
+ private:
+  uint64_t sum_ = 0x9e3779b97f4a7c15u;
+  uint64_t bytes_ = 0;
+};
+
+class ByteSource {
+ public:
+  static Result<std::unique_ptr<ByteSource>> Open(const std::string& path);
+
+  // Fills the front of `out` and says how much; 0: the end, and the file was whole and is as it was.
+  Result<size_t> Read(std::span<char> out);
+  const std::string& path() const { return file_.path(); }
+  int64_t file_bytes() const { return facts_.bytes; }
+  int64_t consumed() const { return offset_; }  // bytes of the file
+  const FileFacts& facts() const { return facts_; }
+  uint64_t fingerprint() const { return fingerprint_.value(); }  // of the file, once Read has given 0
+
+ private:
+  ByteSource(File file, std::unique_ptr<Decoder> decoder);
+  Status Fill();
+
+  File file_;
+  FileFacts facts_;
+  std::unique_ptr<Decoder> decoder_;
+  std::vector<char> piece_;
+  std::span<const char> rest_;  // of the piece
+  int64_t offset_ = 0;
+  Fingerprint fingerprint_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,555 @@
+#include "data/ingest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "data/scale.h"
+#include "data/series_samples.h"
+#include "data/store_folder.h"
+#include "data/vocabulary.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int64_t kReportRecords = 2048;
+constexpr size_t kLongestCounted = 200;  // bytes of a token; a longer one is no word that comes again
+
+template <typename T>
+Status WriteValues(FileWriter& file, std::span<const T> values) {
+  return file.Write(std::as_bytes(values));
+}
+
+bool Exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+// Class names in the order that people expect: numbers by size, else by bytes.
+TokenTable SortedLabels(const TokenTable& labels) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < labels.size(); ++i) names.emplace_back(labels[i]);
+  const auto whole = [](const std::string& name) {
+    int64_t number = 0;
+    const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    return error == std::errc() && stop == name.data() + name.size() ? std::optional(number) : std::nullopt;
+  };
+  const bool numbers =
+      std::all_of(names.begin(), names.end(), [&](const std::string& name) { return whole(name).has_value(); });
+  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return numbers && *whole(a) != *whole(b) ? *whole(a) < *whole(b) : a < b;
+  });
+  TokenTable sorted;
+  for (const std::string& name : names) sorted.Add(name);
+  return sorted;
+}
+
+class Ingestion {
+ public:
+  Ingestion(const IngestRequest& request, std::string settings, Tokenizer tokenizer)
+      : request_(request), settings_(request.settings), tokenizer_(std::move(tokenizer)), bad_(settings_.skip_bad) {
+    facts_.settings = std::move(settings);
+  }
+
+  Result<IngestedStore> Run(const std::string& folder) {
+    FindLayout();
+    PLIMSOLL_RETURN_IF_ERROR(MakeDictionary());
+    Result<StoreDraft> draft = StoreDraft::Create(folder);
+    if (!draft.ok()) return draft.status();
+    PLIMSOLL_RETURN_IF_ERROR(Store(draft->path()));
+    PLIMSOLL_RETURN_IF_ERROR(draft->Publish());
+    return IngestedStore{.folder = folder, .facts = std::move(facts_), .reused = false};
+  }
+
+ private:
+  bool counts_tokens() const {
+    return !settings_.numbers() && (settings_.tokens == TokenKind::Char || settings_.tokens == TokenKind::Word);
+  }
+  bool has_labels() const { return LearnsClasses(settings_.task) && settings_.task != Task::Lm; }
+  bool has_ends() const { return facts_.layout == StoreLayout::Documents; }
+
+  void FindLayout();
+  Status MakeDictionary();
+  Status ReadDictionary();
+  Status Count();
+  Status Store(const std::string& folder);
+  Status StoreSample(const TextSample& sample);
+  Status StoreTokens(const TextSample& sample, int64_t steps);
+  Status StoreLabels(const TextSample& sample, int64_t steps);
+  Status StoreRow(const TextSample& sample);
+  Status WriteScale(const std::string& folder);
+  Status EndSeries();
+  Status Finish(const std::string& folder);
+
+  template <typename Use>
+  Status EachSample(bool counting, const Use& use);
+  void Report(const SampleReader& reader, int64_t bytes_before, int64_t lines, bool counting) const;
+  std::string_view TokenOf(const TextSample& sample, size_t i) {
+    return sample.whole ? tokenizer_.Whole(sample.tokens[i]) : sample.tokens[i];
+  }
+  // What is wrong with the sample at hand.
+  Status Bad(const TextSample& sample, const std::string& what) {
+    return bad_.Note(*path_, fmt::format("{}: {}", sample.line, what));
+  }
+
+  const IngestRequest& request_;
+  const TextSettings& settings_;
+  Tokenizer tokenizer_;
+  BadLines bad_;
+  StoreFacts facts_;
+  Vocabulary vocabulary_;
+  TokenTable labels_;
+  bool given_ = false;  // the dictionary is another data set's
+  bool two_passes_ = false;
+  const std::string* path_ = nullptr;
+
+  // While storing.
+  FileWriter* inputs_ = nullptr;
+  FileWriter* lengths_ = nullptr;
+  FileWriter* targets_ = nullptr;
+  FileWriter* runs_ = nullptr;
+  std::vector<int32_t> ids_;
+  std::vector<unsigned char> packed_;
+  std::vector<float> floats_;
+  bool stored_ = false;  // the sample at hand is no bad line
+  // Series.
+  std::string series_;
+  TokenTable seen_series_;
+  int64_t series_first_ = 0;
+  int64_t run_first_ = -1;  // of rows with known targets; -1: none is open
+  std::vector<KnownRun> open_runs_;
+};
+
+void Ingestion::FindLayout() {
+  facts_.layout = settings_.task == Task::Forecast ? StoreLayout::Series
+                  : settings_.stream               ? StoreLayout::Stream
+                  : settings_.task == Task::Lm     ? StoreLayout::Documents
+                                                   : StoreLayout::Rows;
+  facts_.ids = !settings_.numbers();
+  facts_.target_per_step = settings_.task == Task::Tag || settings_.task == Task::Lm;
+  facts_.target_classes = LearnsClasses(settings_.task) && !settings_.several_labels();
+}
+
+void Ingestion::Report(const SampleReader& reader, int64_t bytes_before, int64_t lines, bool counting) const {
+  if (request_.observer == nullptr) return;
+  int64_t total = 0;
+  for (const StoredSource& source : facts_.sources) total += source.bytes;
+  const int64_t passes = two_passes_ ? 2 : 1;
+  request_.observer->Reading({.file = reader.source().path(),
+                              .bytes = bytes_before + reader.source().consumed() + (two_passes_ && !counting ? total : 0),
+                              .total_bytes = total * passes,
+                              .lines = lines,
+                              .counts = counting});
+}
+
+// Every sample of every file, in order. Whoever changes a file between two passes is found out.
+template <typename Use>
+Status Ingestion::EachSample(bool counting, const Use& use) {
+  TextSample sample;
+  int64_t lines = 0, bytes_before = 0;
+  bad_.Restart();
+  if (facts_.sources.empty()) {
+    for (const std::string& path : request_.files) {
+      const Result<File> file = File::OpenRead(path);
+      if (!file.ok()) return file.status();
+      const FileFacts facts = file.value().Facts();
+      facts_.sources.push_back({.path = path, .bytes = facts.bytes, .changed_ns = facts.changed_ns});
+    }
+  }
+  for (size_t i = 0; i < request_.files.size(); ++i) {
+    path_ = &request_.files[i];
+    Result<std::unique_ptr<SampleReader>> opened = SampleReader::Open(*path_, settings_, tokenizer_, bad_);
+    if (!opened.ok()) return opened.status();
+    SampleReader& reader = **opened;
+    while (true) {
+      const Result<bool> next = reader.Next(sample);
+      if (!next.ok()) return next.status();
+      if (!next.value()) break;
+      PLIMSOLL_RETURN_IF_ERROR(use(sample));
+      if (++lines % kReportRecords == 0) Report(reader, bytes_before, lines, counting);
+    }
+    StoredSource& source = facts_.sources[i];
+    const FileFacts now = reader.source().facts();
+    const uint64_t fingerprint = reader.source().fingerprint();
+    if (now.bytes != source.bytes || now.changed_ns != source.changed_ns ||
+        (!counting && two_passes_ && fingerprint != source.fingerprint))
+      return Status::Data(fmt::format("{}: changed while it was read", *path_), "start again when it is complete");
+    source.fingerprint = fingerprint;
+    bytes_before += source.bytes;
+    Report(reader, bytes_before - reader.source().consumed(), lines, counting);
+  }
+  facts_.lines = lines + bad_.count();
+  if (lines == 0) {
+    const std::string more = bad_.count() > 0 ? fmt::format("; {} bad lines were passed over", bad_.count()) : "";
+    return Status::Data(fmt::format("{}: has no samples{}", request_.files[0], more));
+  }
+  return Status::Ok();
+}
+
+Status Ingestion::MakeDictionary() {
+  if (!request_.dictionary.empty()) return ReadDictionary();
+  two_passes_ = counts_tokens() || has_labels();
+  if (facts_.ids && settings_.tokens == TokenKind::Byte) vocabulary_ = Vocabulary::OfBytes({.ends = has_ends()});
+  return two_passes_ ? Count() : Status::Ok();
+}
+
+Status Ingestion::ReadDictionary() {
+  const std::string vocabulary = fmt::format("{}/{}", request_.dictionary, kVocabularyFile);
+  const std::string labels = fmt::format("{}/{}", request_.dictionary, kLabelsFile);
+  given_ = true;
+  if (facts_.ids && settings_.tokens != TokenKind::Ids) {
+    Result<Vocabulary> read = Vocabulary::Read(vocabulary);
+    if (!read.ok()) return read.status();
+    vocabulary_ = std::move(read).value();
+    if (has_ends() && vocabulary_.special(Vocabulary::End) < 0)
+      return Status::Data(fmt::format("{}: has no \\begin and \\end, which texts of their own need", vocabulary),
+                          "set data.window as the model was trained with");
+  }
+  if (has_labels()) {
+    Result<TokenTable> read = ReadLines(labels);
+    if (!read.ok()) return read.status();
+    labels_ = std::move(read).value();
+  }
+  return Status::Ok();
+}
+
+Status Ingestion::Count() {
+  const int64_t most = settings_.vocabulary > 0 ? settings_.vocabulary : kWordsKept;
+  TokenCounter counter(CounterBytes(most));
+  TokenTable labels;
+  PLIMSOLL_RETURN_IF_ERROR(EachSample(/*counting=*/true, [&](const TextSample& sample) {
+    for (size_t i = 0; counts_tokens() && i < sample.tokens.size(); ++i) {
+      const std::string_view token = TokenOf(sample, i);
+      if (token.size() <= kLongestCounted) counter.Add(token);
+    }
+    for (const std::string_view label : sample.labels) labels.Add(label);
+    if (labels.size() > kMostClasses)
+      return Status::Data(fmt::format("{}:{}: more than {} different labels; is this the column of the label?", *path_,
+                                      sample.line, kMostClasses),
+                          "task = \"regress\" where labels are numbers that mean an amount");
+    return Status::Ok();
+  }));
+  if (counts_tokens()) {
+    vocabulary_ = Vocabulary::Make(counter, {.unknown = true, .ends = has_ends()}, most);
+    if (counter.drops() > 0)
+      facts_.notes.push_back(
+          fmt::format("more different tokens than the counter holds ({}): those seen at most {} times were dropped, {} times",
+                      PrettyBytes(CounterBytes(most)), counter.dropped_below(), counter.drops()));
+  }
+  labels_ = SortedLabels(labels);
+  return Status::Ok();
+}
+
+Status Ingestion::Store(const std::string& folder) {
+  const bool series = facts_.layout == StoreLayout::Series;
+  const auto create = [&](const char* name) { return FileWriter::Create(folder + name); };
+  Result<FileWriter> inputs = create("/inputs.bin"), lengths = create("/lengths.bin"), targets = create("/targets.bin"),
+                     runs = create("/runs.bin");
+  for (const Result<FileWriter>* made : {&inputs, &lengths, &targets, &runs}) {
+    if (!made->ok()) return made->status();
+  }
+  inputs_ = &*inputs;
+  lengths_ = &*lengths;
+  targets_ = &*targets;
+  runs_ = &*runs;
+  const int64_t largest = settings_.tokens == TokenKind::Ids
+                              ? (settings_.vocabulary > 0 ? settings_.vocabulary : kMostClasses + 1)
+                              : vocabulary_.size();
+  facts_.id_bytes = largest <= 256 ? 1 : largest <= 65536 ? 2 : 4;
+  facts_.vocabulary = facts_.ids ? (settings_.tokens == TokenKind::Ids ? settings_.vocabulary : vocabulary_.size()) : 0;
+  facts_.classes = labels_.size();
+  const int64_t known_labels = labels_.size();
+
+  PLIMSOLL_RETURN_IF_ERROR(EachSample(/*counting=*/false, [&](const TextSample& sample) { return StoreSample(sample); }));
+  if (series) PLIMSOLL_RETURN_IF_ERROR(EndSeries());
+  if (facts_.samples == 0 && facts_.layout != StoreLayout::Stream)
+    return Status::Data(fmt::format("{}: has no samples; {} bad lines were passed over", request_.files[0], bad_.count()));
+  if (facts_.layout == StoreLayout::Stream) {
+    if (facts_.row_steps < 2) return Status::Data(fmt::format("{}: has fewer than two tokens", request_.files[0]));
+    facts_.samples = 1;
+    facts_.longest = std::min<int64_t>(facts_.row_steps, INT32_MAX);
+  }
+  facts_.new_labels = given_ ? labels_.size() - known_labels : 0;
+  if (facts_.target_classes) facts_.classes = settings_.task == Task::Lm ? facts_.vocabulary : labels_.size();
+  if (settings_.several_labels()) facts_.target_width = labels_.size();
+  if (settings_.several_labels() && facts_.target_width * 4 > 65536)
+    return Status::Data(
+        fmt::format("{}: {} different labels, and a sample can have at most 16384", request_.files[0], facts_.target_width));
+  facts_.bad = bad_.count();
+  facts_.bad_lines = bad_.first();
+  if (!facts_.target_classes) facts_.classes = 0;
+  // A file of nothing is dropped with its writer.
+  for (FileWriter* file : {inputs_, lengths_, targets_, runs_}) {
+    if (file->written() > 0) PLIMSOLL_RETURN_IF_ERROR(file->Commit());
+  }
+  return Finish(folder);
+}
+
+Status Ingestion::Finish(const std::string& folder) {
+  if (vocabulary_.size() > 0)
+    PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(fmt::format("{}/{}", folder, kVocabularyFile), vocabulary_.AsText()));
+  if (labels_.size() > 0) PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(fmt::format("{}/{}", folder, kLabelsFile), LinesOf(labels_)));
+  if (facts_.layout == StoreLayout::Series) PLIMSOLL_RETURN_IF_ERROR(WriteScale(folder));
+  return WriteTextFile(folder + kStoreFactsFile, FactsAsJson(facts_));
+}
+
+Status Ingestion::StoreSample(const TextSample& sample) {
+  if (facts_.layout == StoreLayout::Series) return StoreRow(sample);
+  int64_t steps = sample.steps();
+  const bool cut = settings_.max_length > 0 && steps > settings_.max_length && facts_.layout != StoreLayout::Stream;
+  if (cut) steps = settings_.max_length;
+  if (steps >= INT32_MAX) return Bad(sample, "is longer than 2147483646 steps");
+  if (facts_.ids) {
+    PLIMSOLL_RETURN_IF_ERROR(StoreTokens(sample, steps));
+    if (!stored_) return Status::Ok();
+    if (facts_.layout == StoreLayout::Stream) return Status::Ok();
+  } else {
+    if (facts_.samples == 0) facts_.width = sample.width;
+    if (sample.width != facts_.width)
+      return Bad(sample, fmt::format("has {} values a step, those before have {}", sample.width, facts_.width));
+  }
+  PLIMSOLL_RETURN_IF_ERROR(StoreLabels(sample, steps));
+  if (!stored_) return Status::Ok();
+  if (!facts_.ids) {
+    floats_.assign(sample.values.begin(), sample.values.begin() + steps * sample.width);
+    PLIMSOLL_RETURN_IF_ERROR(WriteValues<float>(*inputs_, floats_));
+  } else {
+    PLIMSOLL_RETURN_IF_ERROR(WriteValues<unsigned char>(*inputs_, packed_));
+  }
+  if (facts_.layout == StoreLayout::Documents) ++steps;  // the step that gives the end
+  const auto length = static_cast<int32_t>(steps);
+  PLIMSOLL_RETURN_IF_ERROR(WriteValues<int32_t>(*lengths_, std::span(&length, 1)));
+  ++facts_.samples;
+  facts_.cut += cut ? 1 : 0;
+  facts_.row_steps += steps;
+  facts_.longest = std::max(facts_.longest, steps);
+  return Status::Ok();
+}
+
+// Ids into packed_; of one long text into its file at once.
+Status Ingestion::StoreTokens(const TextSample& sample, int64_t steps) {
+  stored_ = false;
+  ids_.clear();
+  int64_t unknown = 0;
+  if (has_ends()) ids_.push_back(static_cast<int32_t>(vocabulary_.special(Vocabulary::Begin)));
+  for (int64_t i = 0; i < steps; ++i) {
+    const std::string_view token = TokenOf(sample, static_cast<size_t>(i));
+    int64_t id = 0;
+    if (settings_.tokens == TokenKind::Ids) {
+      const auto [stop, error] = std::from_chars(token.data(), token.data() + token.size(), id);
+      const int64_t bound = settings_.vocabulary > 0 ? settings_.vocabulary : INT32_MAX;
+      if (error != std::errc() || stop != token.data() + token.size() || id < 0 || id >= bound)
+        return Bad(sample, fmt::format("\"{}\" is no id; wanted whole numbers from 0 to {}", token.substr(0, 40), bound - 1));
+      facts_.vocabulary = std::max(facts_.vocabulary, id + 1);
+    } else {
+      id = vocabulary_.Id(token);
+      if (id < 0)
+        return Bad(sample, fmt::format("\"{}\" is not in the vocabulary, which has no \\unknown", token.substr(0, 40)));
+      unknown += id == vocabulary_.special(Vocabulary::Unknown);
+    }
+    ids_.push_back(static_cast<int32_t>(id));
+  }
+  if (has_ends()) ids_.push_back(static_cast<int32_t>(vocabulary_.special(Vocabulary::End)));
+  packed_.clear();
+  for (const int32_t id : ids_) {
+    for (int64_t byte = 0; byte < facts_.id_bytes; ++byte) packed_.push_back(static_cast<unsigned char>(id >> (8 * byte)));
+  }
+  facts_.unknown += unknown;
+  stored_ = true;
+  if (facts_.layout != StoreLayout::Stream) return Status::Ok();
+  facts_.row_steps += static_cast<int64_t>(ids_.size());
+  return WriteValues<unsigned char>(*inputs_, packed_);
+}
+
+Status Ingestion::StoreLabels(const TextSample& sample, int64_t steps) {
+  stored_ = false;
+  if (settings_.task == Task::Regress) {
+    const auto width = static_cast<int64_t>(sample.targets.size());
+    if (facts_.samples == 0) facts_.target_width = width;
+    if (width != facts_.target_width || width == 0)
+      return Bad(sample, fmt::format("has {} values as target, those before have {}", width, facts_.target_width));
+    stored_ = true;
+    const std::vector<float> values(sample.targets.begin(), sample.targets.end());
+    return WriteValues<float>(*targets_, values);
+  }
+  if (settings_.task == Task::Lm) {
+    stored_ = true;
+    return Status::Ok();
+  }
+  ids_.clear();
+  for (const std::string_view label : sample.labels) {
+    int64_t number = labels_.Find(label);
+    if (number < 0) {
+      PLIMSOLL_CHECK(given_, "labels were counted before they are stored");
+      if (!request_.new_labels || settings_.several_labels())
+        return Bad(sample, fmt::format("the label \"{}\" is none of those that the model knows", label));
+      number = labels_.Add(label);
+    }
+    ids_.push_back(static_cast<int32_t>(number));
+  }
+  stored_ = true;
+  if (!settings_.several_labels()) {
+    if (settings_.task == Task::Tag) ids_.resize(static_cast<size_t>(steps));
+    return WriteValues<int32_t>(*targets_, ids_);
+  }
+  floats_.assign(static_cast<size_t>(labels_.size()), 0.0f);
+  for (const int32_t number : ids_) floats_[static_cast<size_t>(number)] = 1.0f;
+  return WriteValues<float>(*targets_, floats_);
+}
+
+Status Ingestion::StoreRow(const TextSample& sample) {
+  const auto inputs = static_cast<int64_t>(sample.values.size()), targets = static_cast<int64_t>(sample.targets.size());
+  if (facts_.row_steps == 0) {
+    facts_.width = inputs;
+    facts_.target_width = targets;
+  }
+  if (inputs != facts_.width || targets != facts_.target_width)
+    return Bad(sample, "has another number of values than the first row");
+  if (facts_.row_steps == 0 || sample.series != series_) {
+    PLIMSOLL_RETURN_IF_ERROR(EndSeries());
+    if (seen_series_.Find(sample.series) >= 0)
+      return Status::Data(fmt::format("{}:{}: the series \"{}\" comes again, behind another one", *path_, sample.line,
+                                      sample.series.substr(0, 40)),
+                          "sort the file, so that the rows of a series stand together in the order of time");
+    seen_series_.Add(sample.series);
+    series_ = sample.series;
+    series_first_ = facts_.row_steps;
+  }
+  const bool known = std::none_of(sample.targets.begin(), sample.targets.end(), [](double v) { return std::isnan(v); });
+  if (known && run_first_ < 0) run_first_ = facts_.row_steps;
+  if (!known && run_first_ >= 0) {
+    open_runs_.push_back({.first = run_first_, .end = facts_.row_steps, .series_first = series_first_});
+    run_first_ = -1;
+  }
+  PLIMSOLL_RETURN_IF_ERROR(WriteValues<double>(*inputs_, sample.values));
+  PLIMSOLL_RETURN_IF_ERROR(WriteValues<double>(*inputs_, sample.targets));
+  ++facts_.row_steps;
+  return Status::Ok();
+}
+
+Status Ingestion::EndSeries() {
+  const int64_t rows = facts_.row_steps - series_first_;
+  if (rows == 0) return Status::Ok();
+  if (rows > INT32_MAX) return Status::Data(fmt::format("{}: a series of more than 2147483647 rows", *path_));
+  if (run_first_ >= 0) open_runs_.push_back({.first = run_first_, .end = facts_.row_steps, .series_first = series_first_});
+  run_first_ = -1;
+  for (KnownRun& run : open_runs_) run.series_end = facts_.row_steps;
+  facts_.runs += static_cast<int64_t>(open_runs_.size());
+  PLIMSOLL_RETURN_IF_ERROR(WriteValues<KnownRun>(*runs_, open_runs_));
+  open_runs_.clear();
+  const auto length = static_cast<int32_t>(rows);
+  PLIMSOLL_RETURN_IF_ERROR(WriteValues<int32_t>(*lengths_, std::span(&length, 1)));
+  ++facts_.samples;
+  facts_.longest = std::max(facts_.longest, rows);
+  series_first_ = facts_.row_steps;
+  return Status::Ok();
+}
+
+// Means and deviations over the training part of every series, from what was stored.
+Status Ingestion::WriteScale(const std::string& folder) {
+  if (!request_.dictionary.empty()) {
+    Result<std::vector<ColumnScale>> scale = ReadScale(request_.dictionary);
+    if (!scale.ok()) return scale.status();
+    return WriteTextFile(folder + kScaleFile, ScaleAsText(*scale));
+  }
+  Result<File> rows = File::OpenRead(folder + "/inputs.bin");
+  if (!rows.ok()) return rows.status();
+  Result<File> lengths = File::OpenRead(folder + "/lengths.bin");
+  if (!lengths.ok()) return lengths.status();
+  const int64_t columns = facts_.width + facts_.target_width;
+  struct Sums {
+    int64_t known = 0, missing = 0;
+    double mean = 0.0, squares = 0.0;
+  };
+  std::vector<Sums> sums(static_cast<size_t>(columns));
+  const int64_t at_once = std::max<int64_t>(1, 64 * kKiB / (columns * 8));
+  std::vector<double> piece(static_cast<size_t>(at_once * columns));
+  int64_t first = 0;
+  for (int64_t series = 0; series < facts_.samples; ++series) {
+    int32_t length = 0;
+    PLIMSOLL_RETURN_IF_ERROR(lengths->ReadAt(series * 4, 4, &length));
+    const int64_t end = first + SeriesBorder(length, settings_.valid_share);
+    for (int64_t row = first; row < end; row += at_once) {
+      const int64_t now = std::min(at_once, end - row);
+      PLIMSOLL_RETURN_IF_ERROR(rows->ReadAt(row * columns * 8, now * columns * 8, piece.data()));
+      for (int64_t i = 0; i < now * columns; ++i) {
+        Sums& own = sums[static_cast<size_t>(i % columns)];
+        const double value = piece[static_cast<size_t>(i)];
+        if (std::isnan(value)) {
+          ++own.missing;
+          continue;
+        }
+        const double off = value - own.mean;  // Welford's: no difference of large numbers
+        own.mean += off / static_cast<double>(++own.known);
+        own.squares += off * (value - own.mean);
+      }
+    }
+    first += length;
+  }
+  std::vector<ColumnScale> scale;
+  for (int64_t i = 0; i < columns; ++i) {
+    const Sums& own = sums[static_cast<size_t>(i)];
+    const double deviation = own.known > 1 ? std::sqrt(own.squares / static_cast<double>(own.known)) : 0.0;
+    const bool target = i >= facts_.width;
+    const auto name = static_cast<size_t>(target ? i - facts_.width : i);
+    scale.push_back({.target = target,
+                     .name = target ? settings_.label[name] : settings_.inputs[name],
+                     .mean = own.mean,
+                     .deviation = deviation > 0.0 ? deviation : 1.0,
+                     .missing = !target && own.missing > 0});
+  }
+  return WriteTextFile(folder + kScaleFile, ScaleAsText(scale));
+}
+
+// What the dictionary holds, as a number: with another one the ids are others.
+Result<uint64_t> DictionaryFingerprint(const std::string& folder) {
+  Fingerprint all;
+  for (const std::string& name : {std::string(kVocabularyFile), std::string(kLabelsFile), std::string(kScaleFile + 1)}) {
+    const std::string path = fmt::format("{}/{}", folder, name);
+    if (!Exists(path)) continue;
+    Result<File> file = File::OpenRead(path);
+    if (!file.ok()) return file.status();
+    std::vector<char> piece(64 * kKiB);
+    for (int64_t at = 0; at < file->size(); at += 64 * kKiB) {
+      const int64_t now = std::min<int64_t>(64 * kKiB, file->size() - at);
+      PLIMSOLL_RETURN_IF_ERROR(file->ReadAt(at, now, piece.data()));
+      all.Add({piece.data(), static_cast<size_t>(now)});
+    }
+  }
+  return all.value();
+}
+
+}  // namespace
+
+int64_t CounterBytes(int64_t vocabulary) { return std::clamp<int64_t>(vocabulary, 32 * kKiB, 2 * kMiB) * 128; }
+
+Result<IngestedStore> Ingest(const IngestRequest& request) {
+  IngestRequest own = request;
+  std::string settings = own.settings.AsText();
+  if (!own.dictionary.empty()) {
+    const Result<uint64_t> fingerprint = DictionaryFingerprint(own.dictionary);
+    if (!fingerprint.ok()) return fingerprint.status();
+    settings += fmt::format(" dictionary={:016x} new_labels={}", fingerprint.value(), own.new_labels);
+  }
+  const Result<std::string> cache = CacheFolder(own.cache);
+  if (!cache.ok()) return cache.status();
+  const std::string folder = StoreFolder(cache.value(), own.files, settings);
+  Result<std::optional<StoreFacts>> found = FindStore(folder, own.files, settings);
+  if (!found.ok()) return found.status();
+  if (found->has_value()) return IngestedStore{.folder = folder, .facts = std::move(**found), .reused = true};
+
+  Result<Tokenizer> tokenizer =
+      Tokenizer::Make({.kind = own.settings.tokens, .lower = own.settings.lower, .lines = own.settings.stream});
+  if (!tokenizer.ok()) return tokenizer.status();
+  return Ingestion(own, settings, std::move(tokenizer).value()).Run(folder);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,27 @@
+// scale: how the columns of a series become numbers around 0: minus a mean, over a deviation, both learnt from the training
+// part.
+//   scale.txt: a line a column, after a header: role (input or target), name, mean, deviation, missing (1: some values of the
+//   training part are missing, and the column has a second feature that says 1 where a value is known)
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plimsoll/status.h"
+
+namespace plimsoll {
+
+inline constexpr const char* kScaleFile = "/scale.txt";
+
+struct ColumnScale {
+  bool target = false;
+  std::string name;
+  double mean = 0.0;
+  double deviation = 1.0;  // above 0
+  bool missing = false;
+};
+
+std::string ScaleAsText(const std::vector<ColumnScale>& columns);
+Result<std::vector<ColumnScale>> ReadScale(const std::string& folder);
+
+}  // namespace plimsoll

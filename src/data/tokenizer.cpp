@@ -1,0 +1,117 @@
+#include "data/tokenizer.h"
+
+#include "base/check.h"
+#include "data/utf8.h"
+
+namespace plimsoll {
+namespace {
+
+bool IsAsciiLetter(char32_t point) { return (point | 0x20) >= 'a' && (point | 0x20) <= 'z'; }
+bool IsApostrophe(char32_t point) { return point == '\'' || point == 0x2019; }
+// Scripts without blanks between words: a character is the best that can be had without a dictionary.
+bool StandsAlone(char32_t point) {
+  return (point >= 0x3040 && point <= 0x30FF) || (point >= 0x3400 && point <= 0x9FFF) || (point >= 0xF900 && point <= 0xFAFF) ||
+         (point >= 0x20000 && point <= 0x3FFFF);
+}
+
+}  // namespace
+
+Result<Tokenizer> Tokenizer::Make(const Options& options) {
+  Tokenizer tokenizer(options);
+  if (options.kind == TokenKind::Word) {
+    Result<std::unique_ptr<UnicodeLibrary>> unicode = UnicodeLibrary::Load();
+    if (!unicode.ok()) return unicode.status();
+    tokenizer.unicode_ = std::move(unicode).value();
+  }
+  return tokenizer;
+}
+
+const std::vector<std::string_view>& Tokenizer::Split(std::string_view text) {
+  tokens_.clear();
+  switch (options_.kind) {
+    case TokenKind::Byte:
+      for (size_t i = 0; i < text.size(); ++i) tokens_.push_back(text.substr(i, 1));
+      break;
+    case TokenKind::Char:
+      for (size_t at = 0; at < text.size();) {
+        const size_t start = at;
+        NextCodePoint(text, at);
+        tokens_.push_back(text.substr(start, at - start));
+      }
+      break;
+    case TokenKind::Ids:
+      for (size_t at = text.find_first_not_of(" \t"); at != std::string_view::npos;) {
+        const size_t end = std::min(text.find_first_of(" \t", at), text.size());
+        tokens_.push_back(text.substr(at, end - at));
+        at = text.find_first_not_of(" \t", end);
+      }
+      break;
+    case TokenKind::Word:
+      SplitWords(options_.lower ? Lower(text, lower_) : text);
+      break;
+    case TokenKind::Auto:
+      PLIMSOLL_CHECK(false, "the kind of tokens is decided before text is cut");
+  }
+  return tokens_;
+}
+
+std::string_view Tokenizer::Whole(std::string_view token) {
+  return options_.kind == TokenKind::Word && options_.lower ? Lower(token, lower_) : token;
+}
+
+bool Tokenizer::IsWordPart(char32_t point) const {
+  if (point < 0x80) return IsAsciiLetter(point) || (point >= '0' && point <= '9') || point == '_';
+  const utf8proc_category_t category = unicode_->category(static_cast<utf8proc_int32_t>(point));
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO;  // letters, marks, numbers
+}
+
+void Tokenizer::SplitWords(std::string_view text) {
+  constexpr size_t kNone = std::string_view::npos;
+  size_t word = kNone;  // where the word begins that is not yet over
+  const auto finish = [&](size_t end) {
+    if (word != kNone) tokens_.push_back(text.substr(word, end - word));
+    word = kNone;
+  };
+  for (size_t at = 0; at < text.size();) {
+    const size_t start = at;
+    const char32_t point = NextCodePoint(text, at);
+    if (IsWordPart(point) && !StandsAlone(point)) {
+      if (word == kNone) word = start;
+      continue;
+    }
+    if (word != kNone && IsApostrophe(point) && at < text.size()) {
+      size_t next = at;
+      const char32_t behind = NextCodePoint(text, next);
+      if (IsWordPart(behind) && !StandsAlone(behind)) continue;
+    }
+    finish(start);
+    if (point == '\n' && options_.lines) {
+      tokens_.push_back(text.substr(start, 1));
+      continue;
+    }
+    const bool blank = point < 0x80 ? point <= ' ' || point == 0x7F : [&] {
+      const auto category = unicode_->category(static_cast<utf8proc_int32_t>(point));
+      return category >= UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_CN;
+    }();
+    if (!blank) tokens_.push_back(text.substr(start, at - start));
+  }
+  finish(text.size());
+}
+
+std::string_view Tokenizer::Lower(std::string_view text, std::string& out) const {
+  out.clear();
+  for (size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      const char c = text[at++];
+      out += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+      continue;
+    }
+    char utf8[4];
+    const char32_t point = NextCodePoint(text, at);
+    const auto small = static_cast<char32_t>(unicode_->to_lower(static_cast<utf8proc_int32_t>(point)));
+    out.append(utf8, WriteCodePoint(small, utf8));
+  }
+  return out;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,50 @@
+// tokenizer: cuts text into tokens.
+//   in:    text that is UTF-8 (bytes: any)
+//   out:   its tokens in order, as texts
+//   never: knows a vocabulary; keeps text
+//
+//   byte   each byte
+//   char   each code point
+//   word   runs of letters, marks, digits and "_"; an apostrophe between letters belongs to the word ("don't"). Every other
+//          character that is no blank is a word of its own, and so is each Chinese or Japanese one. With `lines` a line break
+//          is a word, too
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/unicode_library.h"
+#include "plimsoll/options.h"
+#include "plimsoll/status.h"
+
+namespace plimsoll {
+
+class Tokenizer {
+ public:
+  struct Options {
+    TokenKind kind = TokenKind::Word;
+    bool lower = false;  // words alone
+    bool lines = false;  // words alone: a line break is one
+  };
+  static Result<Tokenizer> Make(const Options& options);
+
+  // The tokens of a text, until the next call.
+  const std::vector<std::string_view>& Split(std::string_view text);
+  // One token as it is, but for small letters: of data that come in tokens.
+  std::string_view Whole(std::string_view token);
+
+ private:
+  explicit Tokenizer(const Options& options) : options_(options) {}
+  void SplitWords(std::string_view text);
+  bool IsWordPart(char32_t point) const;
+  std::string_view Lower(std::string_view text, std::string& out) const;
+
+  Options options_;
+  std::shared_ptr<UnicodeLibrary> unicode_;  // words alone
+  std::vector<std::string_view> tokens_;
+  std::string lower_;
+};
+
+}  // namespace plimsoll

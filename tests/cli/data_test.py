@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+"""What must hold of text, tables and series from the file to the trained model: every kind of file, every task, files larger
+than the budget, bad input, Stores that are used again, jobs that are chosen.
+
+Run as: python3 tests/cli/data_test.py build/plimsoll
+"""
+import ctypes
+import gzip
+import json
+import math
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = ""
+
+LAYERS = '[{type = "Embedding", output_dim = 16}, {type = "LSTM", units = 16}, {type = "Dense"}]'
+QUICK = ["--epochs", "6", "--lr", "0.02", "--seed", "3", "--threads", "1", "--memory", "32MB", "--json"]
+
+
+def messages(count, seed=1):
+    """Texts whose label is said by one word somewhere in them."""
+    rng = random.Random(seed)
+    words = ["the", "film", "was", "long", "and", "loud", "again", "tonight", "we", "saw"]
+    rows = []
+    for _ in range(count):
+        label = rng.choice(["pos", "neg"])
+        text = [rng.choice(words) for _ in range(rng.randint(2, 12))]
+        text.insert(rng.randrange(len(text) + 1), "good" if label == "pos" else "bad")
+        rows.append((" ".join(text), label))
+    return rows
+
+
+def zstd(data):
+    library = ctypes.CDLL("libzstd.so.1")
+    library.ZSTD_compressBound.restype = ctypes.c_size_t
+    library.ZSTD_compress.restype = ctypes.c_size_t
+    out = ctypes.create_string_buffer(library.ZSTD_compressBound(ctypes.c_size_t(len(data))))
+    size = library.ZSTD_compress(out, ctypes.c_size_t(len(out)), data, ctypes.c_size_t(len(data)), 3)
+    return out.raw[:size]
+
+
+class DataTest(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.place.name)
+        self.cache = self.folder / "cache"
+        self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.cache))
+
+    def tearDown(self):
+        self.place.cleanup()
+
+    def put(self, name, text):
+        path = self.folder / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def run_cli(self, *words, code=0):
+        done = subprocess.run([PROGRAM, *map(str, words)], cwd=self.folder, capture_output=True, text=True, timeout=600,
+                              env=self.environment)
+        self.assertEqual(done.returncode, code, f"{words}\nstdout: {done.stdout}\nstderr: {done.stderr}")
+        return done
+
+    def train(self, task, path, *words, layers=LAYERS):
+        done = self.run_cli("train", "--task", task, "--data", path, f"--model.layers={layers}", *QUICK, *words)
+        return json.loads(done.stdout), done.stderr
+
+    def stores(self):
+        return sorted(self.cache.glob("plimsoll/*"))
+
+    def refused(self, text, *says, name="a.tsv", words=()):
+        """Exit code 3 with file and line, nothing left behind: neither a Store nor a run."""
+        path = self.put(name, text)
+        done = self.run_cli("train", "--task", "classify", "--data", path, f"--model.layers={LAYERS}", "--out", "refused", *words,
+                            code=3)
+        for part in says:
+            self.assertIn(part, done.stderr)
+        self.assertEqual(self.stores(), [], done.stderr)
+        self.assertFalse((self.folder / "refused").exists())
+        return done
+
+
+class Kinds(DataTest):
+    def test_the_same_records_train_the_same_model_from_every_kind_of_file(self):
+        rows = messages(400)
+        table = "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows)
+        lines = "".join(json.dumps({"id": i, "label": label, "text": text}) + "\n" for i, (text, label) in enumerate(rows))
+        quoted = "label,text\r\n" + "".join(f'{label},"{text}"\r\n' for text, label in rows)
+        files = [self.put("a.tsv", table), self.put("b.csv", quoted), self.put("c.jsonl", lines),
+                 self.put("d.tsv.gz", gzip.compress(table.encode())), self.put("e.jsonl.zst", zstd(lines.encode())),
+                 self.put("f", lines)]
+        losses = []
+        for path in files:
+            result, _ = self.train("classify", path, "--valid", "0.2", "--out", f"run-{path.name}")
+            self.assertGreater(result["last"]["accuracy"], 0.95, path)
+            self.assertLessEqual(result["peak_bytes"], 32_000_000)
+            losses.append(result["last"]["loss"])
+        self.assertEqual(len(set(losses)), 1, losses)
+        model = self.folder / "run-a.tsv" / "model"
+        self.assertEqual((model / "labels.txt").read_text(), "neg\npos\n")
+        self.assertTrue((model / "vocabulary.txt").read_text().startswith("\\unknown\n"))
+
+    def test_several_files_are_one_data_set(self):
+        rows = messages(400)
+        tables = ["text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in part)
+                  for part in (rows, rows[:200], rows[200:])]
+        one, first, second = [self.put(f"{i}.tsv", table) for i, table in enumerate(tables)]
+        whole, _ = self.train("classify", one, "--out", "whole")
+        files = f'--data.train=["{first}", "{second}"]'
+        parts = json.loads(self.run_cli("train", "--task", "classify", files, f"--model.layers={LAYERS}", *QUICK,
+                                        "--out", "parts").stdout)
+        self.assertEqual(whole["last"]["loss"], parts["last"]["loss"])
+        again = self.run_cli("train", "parts/job.toml", "--out", "again", "--json")
+        self.assertEqual(json.loads(again.stdout)["last"]["loss"], whole["last"]["loss"])
+
+    def test_columns_by_number_and_tokens_of_each_level(self):
+        table = "".join(f"{label}\t{text}\n" for text, label in messages(300))
+        path = self.put("a.tsv", table)
+        for tokens, most in (("word", 20), ("char", 40), ("byte", 256)):
+            result, told = self.train("classify", path, "--data.text=2", "--data.label=1", f"--data.tokens={tokens}",
+                                      "--out", tokens)
+            self.assertLess(result["last"]["loss"], result["first"]["loss"])
+            vocabulary = (self.folder / tokens / "model" / "vocabulary.txt").read_text(errors="surrogateescape").splitlines()
+            self.assertLessEqual(len(vocabulary), most)
+        ids = "".join(f"{i % 2}\t{' '.join(str((i + j) % 2 + 2 * (j % 3)) for j in range(5))}\n" for i in range(200))
+        result, _ = self.train("classify", self.put("ids.tsv", ids), "--data.text=2", "--data.label=1", "--data.tokens=ids")
+        self.assertGreater(result["last"]["accuracy"], 0.95)
+
+
+class Tasks(DataTest):
+    def test_several_labels_a_sample(self):
+        rng = random.Random(5)
+        rows = []
+        for _ in range(400):
+            own = [word for word in ("red", "blue", "green") if rng.random() < 0.5]
+            rows.append({"text": " ".join(rng.sample(own + ["a", "b", "c"], len(own) + 3)), "label": own})
+        path = self.put("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        result, _ = self.train("classify", path, "--data.label_separator=,", "--out", "run")
+        self.assertLess(result["last"]["loss"], 0.1)
+        self.assertEqual((self.folder / "run/model/labels.txt").read_text(), "blue\ngreen\nred\n")
+
+    def test_a_tag_for_every_token(self):
+        rng = random.Random(5)
+        text = ""
+        for _ in range(300):
+            for _ in range(rng.randint(1, 8)):
+                word = rng.choice(["Anna", "Paris", "walks", "to"])
+                text += f"{word} {dict(Anna='PER', Paris='LOC').get(word, 'O')}\n"
+            text += "\n"
+        result, _ = self.train("tag", self.put("a.conll", text), "--valid", "0.2", "--out", "run")
+        self.assertGreater(result["last"]["accuracy"], 0.99)
+        rows = "".join('{"text": ["Anna", "walks"], "label": ["PER", "O"]}\n' for _ in range(50))
+        score = json.loads(self.run_cli("evaluate", "run", "--data", self.put("b.jsonl", rows), "--json").stdout)
+        self.assertEqual(score["items"], 100)
+        self.assertGreater(score["accuracy"], 0.99)
+
+    def test_a_language_model_of_lines_and_of_one_long_text_with_carried_state(self):
+        lines = self.put("a.txt", "".join("abcdefgh"[i % 4:] + "\n" for i in range(300)))
+        result, _ = self.train("lm", lines, "--valid", "0.1", "--out", "lines")
+        self.assertLess(result["last"]["loss"], 0.7)
+        text = self.put("b.txt", "the quick brown fox jumps over the lazy dog. " * 300)
+        pieces, _ = self.train("lm", text, "--data.window=32", "--valid", "0.1", "--out", "pieces")
+        self.assertLess(pieces["last"]["loss"], 0.4)
+        stateful = '[{type = "Embedding"}, {type = "LSTM", units = 32, stateful = true}, {type = "Dense"}]'
+        carried, told = self.train("lm", text, "--data.window=32", "--train.shuffle=false", "--batch-size", "8", "--out", "carried",
+                                   layers=stateful)
+        self.assertLess(carried["last"]["loss"], 0.4)
+
+    def test_values_of_texts_and_of_columns(self):
+        rng = random.Random(5)
+        rows = [[rng.random() for _ in range(4)] for _ in range(400)]
+        table = "a,b,c,d,sum\n" + "".join(",".join(f"{x:.4f}" for x in row) + f",{sum(row):.4f}\n" for row in rows)
+        layers = '[{type = "LSTM", units = 16}, {type = "Dense"}]'
+        result, _ = self.train("regress", self.put("a.csv", table), '--data.inputs=["a", "b", "c", "d"]', "--data.label=sum",
+                               layers=layers)
+        self.assertLess(result["last"]["loss"], 0.05)
+
+    def test_a_forecast_of_several_series_with_missing_values(self):
+        table = "series,hour,load\n"
+        for name, phase in (("north", 0.0), ("south", 1.0)):
+            for hour in range(400):
+                load = "NA" if hour % 50 == 7 else f"{100 + 10 * math.sin(hour * 0.3 + phase):.3f}"
+                table += f"{name},{hour},{load}\n"
+        layers = '[{type = "LSTM", units = 16}, {type = "Dense"}]'
+        result, _ = self.train("forecast", self.put("a.csv", table), "--data.label=load", "--data.series=series",
+                               "--data.window=16", "--data.horizon=3", "--valid", "0.2", "--out", "run", layers=layers)
+        self.assertLess(result["last"]["loss"], 0.1, "in deviations; guessing the mean gives 1")
+        self.assertEqual(len((self.folder / "run/model/scale.txt").read_text().splitlines()), 3)
+        score = json.loads(self.run_cli("evaluate", "run", "--json").stdout)
+        self.assertAlmostEqual(score["loss"], result["last"]["loss"], places=6)
+
+
+class Large(DataTest):
+    def test_a_file_of_ten_times_the_budget_trains_inside_it(self):
+        budget = 16_000_000
+        rng = random.Random(2)
+        words = [f"word{i}" for i in range(3000)]
+        with open(self.folder / "large.tsv", "w") as file:
+            for i in range(60_000):
+                label = i % 2
+                start = rng.randrange(2500)
+                text = " ".join(words[start:start + rng.randrange(200, 500)])
+                file.write(f"{label}\t{'good' if label else 'bad'} {text}\n")
+        self.assertGreater(os.path.getsize(self.folder / "large.tsv"), 10 * budget)
+        words = ["--data.text=2", "--data.label=1", "--data.vocabulary=2000", "--max-length", "8"]
+        command = [PROGRAM, "train", "--task", "classify", "--data", "large.tsv", *words, f"--model.layers={LAYERS}", *QUICK,
+                   "--memory", str(budget), "--epochs", "2", "--max-steps", "3000"]
+        # Seen from outside as well, reading included. A process begins with the peak of the one that started it, so that a
+        # small one must do so.
+        watch = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]);"
+                 "print('peak', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(code)")
+        done = subprocess.run([sys.executable, "-c", watch, *command], cwd=self.folder, capture_output=True, text=True,
+                              env=self.environment, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)
+        self.assertLessEqual(result["peak_bytes"], budget)
+        self.assertLessEqual(int(done.stderr.split("peak")[-1]) * 1024, budget)
+        self.assertGreater(result["last"]["accuracy"], 0.95)
+        self.assertIn("60000 samples were longer than data.max_length = 8", done.stderr)
+
+    def test_one_seed_gives_one_order_on_any_number_of_threads(self):
+        path = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in messages(500)))
+        losses = set()
+        for threads in ("1", "2", "3"):
+            for more in ([], ["--memory", "13MB"]):
+                result, _ = self.train("classify", path, "--threads", threads, "--batch-tokens", "200",
+                                       "--train.length_window=128", *more)
+                losses.add(result["last"]["loss"])
+        self.assertEqual(len(losses), 1, losses)
+
+
+class BadInput(DataTest):
+    def test_bad_files_are_refused_with_file_and_line_and_leave_nothing_behind(self):
+        head = "text\tlabel\ngood film\tpos\n"
+        self.refused(head.encode() + b"caf\xe9\tneg\n", "a.tsv:3:4", "UTF-8")
+        self.refused(head + "x" * 20_000_000 + "\tneg\n", "a.tsv:3", "longer than")
+        self.refused("text,label\ngood,pos\n\"open,neg\nmore,pos\n", "b.csv:3", "quote", name="b.csv")
+        self.refused(head, "no column 'sentiment'", "text, label", words=["--data.label=sentiment"])
+        self.refused("", "empty")
+        self.refused(head + "no label\n", "a.tsv:3", "1 columns, wanted 2")
+        self.refused(head + "bad\t\n", "a.tsv:3", "wanted a label")
+        self.refused(head + "\tneg\n", "a.tsv:3", "no tokens")
+        self.refused('{"text": "a", "label": "x"}\n{"text": "b", "label"}\n', "c.jsonl:2:", name="c.jsonl")
+        packed = gzip.compress(head.encode() * 50)
+        for cut in (len(packed) // 2, len(packed) - 4):
+            self.refused(packed[:cut], "a.tsv.gz", "middle", name="a.tsv.gz")
+
+    def test_numbers_that_no_float_holds_are_refused(self):
+        path = self.put("a.csv", "x,y\n1,2\n1e999,3\n")
+        done = self.run_cli("train", "--task", "regress", "--data", path, "--data.inputs=x", "--data.label=y",
+                            '--model.layers=[{type = "LSTM"}, {type = "Dense"}]', code=3)
+        self.assertIn("a.csv:3", done.stderr)
+        self.assertIn("1e999", done.stderr)
+
+    def test_some_bad_lines_are_passed_over_counted_and_listed(self):
+        rows = [f"{text}\t{label}\n" for text, label in messages(100)]
+        rows[10] = "no label\n"
+        rows[20] = "a\tb\tc\n"
+        text = "text\tlabel\n" + "".join(rows)
+        self.refused(text, "a.tsv:22", "1 bad lines before it", words=["--skip-bad", "1"])
+        _, told = self.train("classify", self.folder / "a.tsv", "--skip-bad", "2", "--log-format", "line")
+        self.assertIn("2 bad lines were passed over", told)
+        self.assertIn("a.tsv:12:", told)
+        self.assertIn("a.tsv:22:", told)
+
+    def test_a_label_seen_only_in_validation_is_a_warning_and_unknown_to_a_model_an_error(self):
+        train = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in messages(100)))
+        valid = self.put("b.tsv", "text\tlabel\ngood\tpos\nfilm\tmeh\n")
+        _, told = self.train("classify", train, "--valid", valid, "--out", "run", "--log-format", "line")
+        self.assertIn("warning: 1 of the 3 labels are seen only in validation", told)
+        self.train("classify", train, "--out", "plain")
+        error = json.loads(self.run_cli("evaluate", "plain", "--data", valid, "--json", code=3).stdout)["error"]
+        self.assertIn("b.tsv:3", error["message"])
+        self.assertIn("meh", error["message"])
+
+    def test_keys_of_text_and_of_arrays_are_not_mixed(self):
+        self.run_cli("train", "--task", "regress", "--data", "generate:adding", "--data.text=x",
+                     '--model.layers=[{type = "LSTM"}, {type = "Dense"}]', code=2)
+        path = self.put("a.tsv", "text\tlabel\na\tb\n")
+        self.run_cli("train", "--task", "classify", "--data", path, "--data.targets=y.npy", f"--model.layers={LAYERS}", code=2)
+
+
+class Stores(DataTest):
+    def test_a_second_start_reads_the_store_and_a_changed_file_is_read_again(self):
+        rows = messages(200)
+        path = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+        words = ["--valid", "0.1", "--log-format", "line"]
+        first, told = self.train("classify", path, *words)
+        self.assertNotIn("read before", told)
+        second, told = self.train("classify", path, *words)
+        self.assertIn("read before", told)
+        self.assertEqual(first["last"], second["last"])
+        with open(path, "a") as file:
+            file.write("good again\tpos\n")
+        _, told = self.train("classify", path, *words)
+        self.assertNotIn("read before", told)
+        self.assertIn("201 samples", told)
+        self.assertEqual(len(self.stores()), 1, "the new Store takes the place of the old one")
+
+    def test_the_cache_is_where_the_job_says(self):
+        path = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in messages(50)))
+        self.train("classify", path, "--data.cache=here")
+        self.assertEqual(len(list((self.folder / "here").iterdir())), 1)
+        self.assertEqual(self.stores(), [])
+        self.put("wall", "")
+        done = self.run_cli("plan", "--task", "classify", "--data", path, f"--model.layers={LAYERS}", "--data.cache=wall/x", code=7)
+        self.assertIn("data.cache", done.stderr)
+
+    def test_a_trained_model_begins_another_run_with_its_own_words(self):
+        rows = messages(300)
+        path = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+        first, _ = self.train("classify", path, "--out", "run")
+        other = self.put("b.tsv", "text\tlabel\n" + "".join(f"{text} {i}\t{label}\n" for i, (text, label) in enumerate(rows[:50])))
+        second, _ = self.train("classify", other, "--init-from", "run", "--epochs", "1")
+        self.assertLess(second["first"]["loss"], 0.2, "the weights fit the words that they were trained with")
+
+
+class Chosen(DataTest):
+    def test_a_table_without_a_job_file(self):
+        path = self.put("reviews.csv", "id,review,sentiment\n" +
+                        "".join(f'{i},"{text}",{label}\n' for i, (text, label) in enumerate(messages(300))))
+        done = self.run_cli("train", "--task", "classify", "--data", path, "--memory", "64MB", "--seed", "2", "--out", "run",
+                            "--log-format", "line")
+        for part in ('data.label = "sentiment"', 'data.text = "review"', 'data.tokens = "word"', "LSTM(64)"):
+            self.assertIn(part, done.stderr)
+        job = (self.folder / "run/job.toml").read_text()
+        self.assertIn('text = "review"', job)
+        score = json.loads(self.run_cli("evaluate", "run", "--json").stdout)
+        self.assertGreater(score["accuracy"], 0.9)
+        again = json.loads(self.run_cli("train", "run/job.toml", "--json", "--out", "again").stdout)
+        self.assertAlmostEqual(again["last"]["loss"], score["loss"], places=6)
+
+    def test_what_is_given_stays(self):
+        path = self.put("a.tsv", "".join(f"{label}\t{text}\n" for text, label in messages(100)))
+        config = self.run_cli("train", "--task", "classify", "--data", path, "--epochs", "2", "--data.tokens=char",
+                              "--print-config").stdout
+        self.assertIn("epochs = 2 ", config)
+        self.assertIn('tokens = "char"', config)
+        self.assertIn("header = false", config)
+        self.assertIn('label = "1"', config)
+
+    def test_names_a_long_text_and_a_series(self):
+        names = self.put("names.tsv", "".join(f"{'greek' if i % 2 else 'dutch'}\t{'os' * (i % 4 + 1)}{i}\n" for i in range(300)))
+        self.assertIn('tokens = "char"', self.run_cli("train", "--task", "classify", "--data", names, "--print-config").stdout)
+        text = self.put("book.txt", "It was a dark and stormy night. " * 500)
+        self.assertIn("window = 128", self.run_cli("train", "--task", "lm", "--data", text, "--print-config").stdout)
+        series = self.put("s.csv", "month,passengers\n" + "".join(f"1949-{i},{100 + i % 12}\n" for i in range(144)))
+        result = json.loads(self.run_cli("train", "--task", "forecast", "--data", series, "--json", "--memory", "32MB").stdout)
+        self.assertLess(result["last"]["loss"], result["first"]["loss"])
+
+    def test_a_task_must_be_said_and_a_label_must_be_there(self):
+        path = self.put("a.tsv", "x\ty\n")
+        self.assertIn("--task", self.run_cli("train", "--data", path, code=2).stderr)
+
+
+class Lengths(DataTest):
+    def test_a_histogram_and_what_it_means_for_memory(self):
+        path = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in messages(200)))
+        words = ["lengths", "--task", "classify", "--data", path, f"--model.layers={LAYERS}"]
+        report = json.loads(self.run_cli(*words, "--json").stdout)
+        self.assertEqual(report["samples"], 200)
+        self.assertEqual(sum(b["samples"] for b in report["bins"]), 200)
+        self.assertEqual(report["cuts"][-1]["steps"], report["longest"])
+        budgets = [cut["full_speed_bytes"] for cut in report["cuts"]]
+        self.assertEqual(budgets, sorted(budgets))
+        self.assertIn("━", self.run_cli(*words).stdout)
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
