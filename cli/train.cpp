@@ -22,7 +22,7 @@ bool Exists(const fs::path& path) {
 }
 
 std::string NameOf(const Job& job, const Arguments& arguments) {
-  const std::string name = fs::path(arguments.target).stem().string();
+  std::string name = fs::path(arguments.target).stem().string();
   if (!name.empty()) return name;
   return plimsoll::TaskName(job.task);
 }

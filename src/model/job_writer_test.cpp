@@ -91,7 +91,14 @@ class RandomJobs {
                  .plateau_factor = random_.Unit(),
                  .plateau_patience = Int(0, 1'000'000'000),
                  .plateau_min_delta = Tiny(),
-                 .plateau_min_lr = Tiny()};
+                 .plateau_min_lr = Tiny(),
+                 .monitor = static_cast<Monitor>(random_.Below(6)),
+                 .patience = Int(0, 1'000'000'000),
+                 .min_delta = Tiny(),
+                 .restore_best = Coin() ? std::nullopt : std::optional(Coin()),
+                 .skip_nonfinite = Coin(),
+                 .save_every = Coin() ? "1.5h" : "250",
+                 .keep = Int(2, 1000)};
     for (int64_t outputs = Int(0, 3); outputs > 0; --outputs) {
       job.outputs.push_back({.layer = Words(),
                              .targets = Coin() ? "" : Words(),

@@ -54,6 +54,8 @@ Result<SaveInterval> ReadSaveInterval(const std::string& text) {
   return SaveInterval{.seconds = seconds.value(), .updates = 0};
 }
 
+bool RestoresBest(const TrainOptions& options) { return options.restore_best.value_or(options.patience > 0); }
+
 Status CheckTrainOptions(const TrainOptions& options) {
   using T = TrainOptions;
   const OptimizerKind kind = options.optimizer;

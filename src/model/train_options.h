@@ -21,7 +21,7 @@ struct SaveInterval {
 Result<SaveInterval> ReadSaveInterval(const std::string& text);
 
 // Whether the model that is left is that of the best epoch.
-inline bool RestoresBest(const TrainOptions& options) { return options.restore_best.value_or(options.patience > 0); }
+bool RestoresBest(const TrainOptions& options);
 
 // Refuses settings that do not go together, and a setting that the chosen optimizer or schedule does not have.
 Status CheckTrainOptions(const TrainOptions& options);

@@ -64,6 +64,31 @@ TEST(TrainOptions, SettingsOfAnotherChoiceAreRefusedByName) {
   }
 }
 
+TEST(TrainOptions, SnapshotsComeBehindSomeTimeOrSomeUpdates) {
+  EXPECT_EQ(ReadSaveInterval("10m").value().seconds, 600.0);
+  EXPECT_EQ(ReadSaveInterval("10m").value().updates, 0);
+  EXPECT_EQ(ReadSaveInterval("500").value().updates, 500);
+  EXPECT_EQ(ReadSaveInterval("500").value().seconds, 0.0);
+  EXPECT_EQ(ReadSaveInterval("0").value().updates, 0);
+  for (const char* text : {"", "-5", "0s", "often", "99999999999999", "1e999h"}) {
+    EXPECT_FALSE(ReadSaveInterval(text).ok()) << text;
+  }
+}
+
+TEST(TrainOptions, TheBestEpochIsGoneBackToWherePatienceIsThereOrItWasAsked) {
+  TrainOptions options;
+  EXPECT_FALSE(RestoresBest(options));
+  options.patience = 3;
+  EXPECT_TRUE(RestoresBest(options));
+  options.restore_best = false;
+  EXPECT_FALSE(RestoresBest(options));
+  options = {};
+  options.min_delta = 0.5;
+  EXPECT_FALSE(CheckTrainOptions(options).ok());
+  options.restore_best = true;
+  EXPECT_TRUE(CheckTrainOptions(options).ok());
+}
+
 TEST(TrainOptions, EveryChoiceTakesItsOwnSettings) {
   TrainOptions sgd = With(OptimizerKind::Sgd, 0.9);
   sgd.nesterov = true;

@@ -138,7 +138,7 @@ Result<ChangedJob> CheckSameJob(const ResumePoint& point, const Setup& setup, bo
   if (!job.ok()) return Status::Data(fmt::format("{}: its job cannot be read: {}", point.file, job.status().message()));
   ChangedJob changed;
   std::vector<std::string> refused;
-  if (point.front.state.data != setup.fingerprint) refused.push_back("the data are others, or in another order");
+  if (point.front.state.data != setup.fingerprint) refused.emplace_back("the data are others, or in another order");
   for (const JobDifference& difference : DifferencesOf(job.value(), setup.job)) {
     if (IsFree(difference)) continue;
     const bool harmless = IsHarmless(difference.key);

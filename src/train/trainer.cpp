@@ -177,7 +177,7 @@ Status Run::Continue(const ResumePoint& point, const ChangedJob& changed) {
   if (folder == nullptr) return Status::Ok();
   const std::string best = point.folder() + "/" + SnapshotName(state_.best_generation);
   if (state_.best_generation > 0 && folder->next() == 1) {  // a new folder: the best epoch comes along
-    const Status brought = folder->Adopt(best, state_.best_generation, saver_.buffer());
+    Status brought = folder->Adopt(best, state_.best_generation, saver_.buffer());
     if (brought.kind() == StatusKind::Data) {
       Tell(fmt::format("{}; the best epoch is sought anew", brought.message()));
       state_.best_generation = 0;
@@ -529,8 +529,9 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
     setting.group_rows = point->front.state.group_rows;
     setting.check = [&](const Setup& described) {
       Result<ChangedJob> checked = CheckSameJob(*point, described, options.allow_changes);
-      if (checked.ok()) changed = std::move(checked).value();
-      return checked.status();
+      if (!checked.ok()) return checked.status();
+      changed = std::move(checked).value();
+      return Status::Ok();
     };
   }
   Result<std::unique_ptr<Setup>> setup = SetUp(job, setting);
