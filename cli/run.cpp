@@ -58,7 +58,7 @@ std::string Report(const plimsoll::RunResult& result, const EpochPeaks& peaks, c
                         : fmt::format("        grew by {} from epoch {} to epoch {}\n", PrettyBytes(growth),
                                       peaks.first_epoch(), peaks.last_epoch());
   }
-  if (!out.empty()) text += fmt::format("run     {}\nreport  {}/report.html\n", out, out);
+  if (!out.empty()) text += fmt::format("run     {}\n", out);
   return text;
 }
 
@@ -86,6 +86,9 @@ int TrainAndAnswer(const plimsoll::Job& job, const std::string& out, const Argum
       plimsoll::Train(job, {.out = out, .observer = &peaks, .log_every = arguments.log_every, .trace = TracedSteps(arguments)});
   progress.reset();  // leaves the terminal on a fresh line before anything is told
   if (!result.ok()) return EndWithReport(out, Fail(arguments.json, result.status()), arguments);
-  const int answered = arguments.json ? AnswerJson(ReportJson(*result, peaks, out)) : Answer(Report(*result, peaks, out));
+  const bool has_page = !out.empty() && !arguments.no_report;
+  const std::string page = has_page ? fmt::format("report  {}/report.html\n", out) : "";
+  const int answered =
+      arguments.json ? AnswerJson(ReportJson(*result, peaks, out)) : Answer(Report(*result, peaks, out) + page);
   return EndWithReport(out, answered, arguments);
 }

@@ -278,7 +278,10 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   const Result<Score> first = run.ScoreNow();
   if (!first.ok()) return first.status();
   result.first = first.value();
-  PLIMSOLL_RETURN_IF_ERROR(run.Epochs(result));
+  if (Status trained = run.Epochs(result); !trained.ok()) {
+    log.Note(trained.message());
+    return trained;
+  }
   PLIMSOLL_RETURN_IF_ERROR(run.FinishTrace());
   run.Finish();
   const Result<Score> last = run.ScoreNow();
@@ -307,13 +310,15 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
 }
 
 Result<Plan> MakePlan(const Job& job) {
-  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false});
+  RunLog log(nullptr);  // nothing is written; a run has one before its process base is measured, and names the same minimum
+  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false, .observer = &log});
   if (!setup.ok()) return setup.status();
   return (*setup)->plan;
 }
 
 Result<std::vector<Plan>> MakeCurve(const Job& job) {
-  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false});
+  RunLog log(nullptr);  // as in MakePlan
+  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false, .observer = &log});
   if (!setup.ok()) return setup.status();
   const Plan& plan = (*setup)->plan;
   std::vector<Plan> curve;
