@@ -15,6 +15,8 @@ namespace {
 class EpochPeaks final : public plimsoll::Observer {
  public:
   explicit EpochPeaks(plimsoll::Observer& shown) : shown_(shown) {}
+  void Started(const plimsoll::RunFacts& facts) override { shown_.Started(facts); }
+  void Ended(const plimsoll::RunEnd& end) override { shown_.Ended(end); }
   void Planned(const plimsoll::Plan& plan) override {
     first_epoch_ = 0;
     shown_.Planned(plan);

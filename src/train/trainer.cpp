@@ -59,8 +59,10 @@ class Run {
   }
   void TellFacts() const;
   Status FinishTrace() {
-    if (measure_.traced_nothing() && observer_ != nullptr)
-      observer_->Message(fmt::format("the trace is empty: the run ended after update {}", update_.done()));
+    if (measure_.traced_nothing() && observer_ != nullptr) {
+      observer_->Message(out_.empty() ? "no trace is written: the run has no folder"
+                                      : fmt::format("the trace is empty: the run ended after update {}", update_.done()));
+    }
     return measure_.FinishTrace();
   }
   // The weights that are scored and saved take the place of those that are trained.
@@ -278,11 +280,11 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   const Result<Score> first = run.ScoreNow();
   if (!first.ok()) return first.status();
   result.first = first.value();
-  if (Status trained = run.Epochs(result); !trained.ok()) {
+  const Status trained = run.Epochs(result), traced = run.FinishTrace();
+  if (!trained.ok()) {
     log.Note(trained.message());
     return trained;
   }
-  PLIMSOLL_RETURN_IF_ERROR(run.FinishTrace());
   run.Finish();
   const Result<Score> last = run.ScoreNow();
   if (!last.ok()) return last.status();
@@ -305,6 +307,8 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
                      .classes = ready.network->confused_classes(),
                      .confusion = run.confusion()});
   }
+  // What only tells of the run fails last: the model is there.
+  PLIMSOLL_RETURN_IF_ERROR(traced);
   PLIMSOLL_RETURN_IF_ERROR(log.status());
   return result;
 }
