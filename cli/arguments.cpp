@@ -337,6 +337,7 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
         ->type_name("N")
         ->group("")
         ->take_last();
+    app.add_flag("--no-report", arguments.no_report, "leave report.html unwritten")->group("");
     app.add_flag("--trace", arguments.trace, "write trace.json, a timeline of updates 2 to 4")->group("Run");
     app.add_option("--trace-steps", arguments.trace_steps, "of these updates: 100 or 100-102")
         ->type_name("A-B")

@@ -32,6 +32,7 @@ struct Arguments {
   std::string color = "auto";
   int64_t log_every = 0;
   bool trace = false;
+  bool no_report = false;
   std::string trace_steps;  // "10" or "10-12"
   // evaluate and resize, which have no job to override
   std::string data_file;

@@ -17,6 +17,8 @@ class EpochPeaks final : public plimsoll::Observer {
  public:
   explicit EpochPeaks(plimsoll::Observer& shown) : shown_(shown) {}
   void Reading(const plimsoll::ReadingReport& report) override { shown_.Reading(report); }
+  void Started(const plimsoll::RunFacts& facts) override { shown_.Started(facts); }
+  void Ended(const plimsoll::RunEnd& end) override { shown_.Ended(end); }
   void Planned(const plimsoll::Plan& plan) override {
     first_epoch_ = 0;
     shown_.Planned(plan);
@@ -68,7 +70,7 @@ std::string Report(const plimsoll::RunResult& result, const EpochPeaks& peaks, c
                         : fmt::format("        grew by {} from epoch {} to epoch {}\n", PrettyBytes(growth),
                                       peaks.first_epoch(), peaks.last_epoch());
   }
-  if (!out.empty()) text += fmt::format("run     {}\nreport  {}/report.html\n", out, out);
+  if (!out.empty()) text += fmt::format("run     {}\n", out);
   return text;
 }
 
@@ -106,6 +108,9 @@ int TrainAndAnswer(const plimsoll::Job& job, const std::string& out, const Argum
   plimsoll::Result<plimsoll::RunResult> result = plimsoll::Train(job, options);
   progress.reset();  // leaves the terminal on a fresh line before anything is told
   if (!result.ok()) return EndWithReport(out, Fail(arguments.json, result.status()), arguments);
-  const int answered = arguments.json ? AnswerJson(ReportJson(*result, peaks, out)) : Answer(Report(*result, peaks, out));
+  const bool has_page = !out.empty() && !arguments.no_report;
+  const std::string page = has_page ? fmt::format("report  {}/report.html\n", out) : "";
+  const int answered =
+      arguments.json ? AnswerJson(ReportJson(*result, peaks, out)) : Answer(Report(*result, peaks, out) + page);
   return EndWithReport(out, answered, arguments);
 }

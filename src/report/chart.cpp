@@ -101,7 +101,7 @@ std::string InUnit(double value, ChartUnit unit) {
     case ChartUnit::Plain:
       break;
   }
-  return value != 0.0 && std::abs(value) < 1e-3 ? fmt::format("{:.1e}", value) : fmt::format("{:.4g}", value);
+  return value != 0.0 && std::abs(value) < 1e-3 ? fmt::format("{:.3g}", value) : fmt::format("{:.4g}", value);
 }
 
 std::string ChartSvg(const Chart& chart) {

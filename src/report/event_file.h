@@ -42,9 +42,9 @@ class EventRecord {
   void Head(double wall_seconds);
   std::string_view Frame();
 
-  Bytes<3072> summary_;
-  Bytes<3200> event_;
-  Bytes<3264> record_;
+  Bytes<1536> summary_;
+  Bytes<1600> event_;
+  Bytes<1664> record_;
 };
 
 }  // namespace plimsoll

@@ -346,9 +346,9 @@ std::string Tiles(const RunRecord& run) {
 }
 
 std::string CompareCard(const Runs& runs) {
-  std::string table = fmt::format(
-      "<div class=\"scroll\"><table><thead><tr><th></th><th>{}</th><th>{}</th><th>second / first</th></tr></thead>\n",
-      XmlText(runs[0].name), XmlText(runs[1].name));
+  std::string table =
+      fmt::format("<div class=\"scroll\"><table><thead><tr><th></th><th>{}</th><th>{}</th><th>ratio</th></tr></thead>\n",
+                  XmlText(runs[0].name), XmlText(runs[1].name));
   const auto row = [&](const char* name, ChartUnit unit, const std::function<double(const RunRecord&)>& value) {
     const double a = value(runs[0]), b = value(runs[1]);
     if (!std::isfinite(a) && !std::isfinite(b)) return;
@@ -420,9 +420,11 @@ std::string Head(const RunRecord& run) {
   std::string task = run.facts.is_object() && run.facts.contains("task") && run.facts["task"].is_string()
                          ? run.facts["task"].get<std::string>()
                          : "";
-  return fmt::format("<h1>{}{}</h1><p class=\"dim\">{}{}{} · {:.0f} thread{}</p>\n", XmlText(run.name), state, XmlText(task),
-                     when.empty() ? "" : " · began ", when, NumberOf(run.facts, "threads"),
-                     NumberOf(run.facts, "threads") == 1.0 ? "" : "s");
+  std::string html = fmt::format("<h1>{}{}</h1><p class=\"dim\">{}{}{} · {:.0f} thread{}</p>\n", XmlText(run.name), state,
+                                 XmlText(task), when.empty() ? "" : " · began ", when, NumberOf(run.facts, "threads"),
+                                 NumberOf(run.facts, "threads") == 1.0 ? "" : "s");
+  if (!ended && !run.running && !run.messages.empty()) html += "<p>" + XmlText(run.messages.back()) + "</p>\n";
+  return html;
 }
 
 std::string Details(const RunRecord& run) {

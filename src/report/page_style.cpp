@@ -56,7 +56,7 @@ svg .inside { fill:var(--inside); font-size:10.5px; pointer-events:none; }
 ul { margin:4px 0 0; padding-left:20px; } li { margin:0 0 6px; }
 table { border-collapse:collapse; font-size:13.5px; font-variant-numeric:tabular-nums; width:100%; }
 th, td { padding:4px 8px 4px 0; text-align:right; border-bottom:1px solid var(--grid); font-weight:400; overflow-wrap:anywhere; }
-th:first-child, td:first-child { text-align:left; color:var(--dim); } thead th { color:var(--dim); }
+th:first-child, td:first-child { text-align:left; color:var(--dim); } thead th { color:var(--dim); } td + td { white-space:nowrap; }
 .scroll { overflow-x:auto; }
 .confusion { width:auto; border-collapse:separate; border-spacing:2px; font-size:12px; }
 .confusion td, .confusion th { border:0; text-align:center; padding:3px 5px; min-width:30px; border-radius:3px; }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "plimsoll/plan.h"
+#include "report/allocation_test_count.h"
 
 // Counts what this program takes from the heap, so that a test can prove that Step takes nothing.
 namespace {
@@ -41,6 +42,9 @@ void* Counted(size_t bytes) {
 [[gnu::noinline]] void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
 namespace plimsoll {
+
+int64_t AllocationsSoFar() { return g_allocations; }
+
 namespace {
 
 StepReport SomeStep() {

@@ -186,6 +186,8 @@ TEST_F(ReportTest, FilesThatHoldAnythingAreRead) {
                    "bytes\":\"x\"}")
                   .ok());
   EXPECT_TRUE(with(std::string(1 << 20, '{') + "\n", "{\"owners\":{\"a\":\"b\"},\"buffers\":{}}").ok());
+  EXPECT_TRUE(with(std::string(200'000, '[') + "\n{\"event\":" + std::string(200'000, '[') + "\n", "{}").ok());
+  EXPECT_FALSE(with("", std::string(1 << 20, '[')).ok());
   EXPECT_FALSE(with("", "[").ok());
 }
 
@@ -223,7 +225,8 @@ TEST(Chart, OddValuesAreDrawnOrLeftOut) {
                                                 {{1, 0}, {2, 0}},
                                                 {{1, -5}, {2, 1e30}},
                                                 {{1, inf}, {2, 3}},
-                                                {{5, 2}, {5, 2}}, {{1, 1.0}, {2, 1.0 + 1e-15}}}) {
+                                                {{5, 2}, {5, 2}},
+                                                {{1, 1.0}, {2, 1.0 + 1e-15}}}) {
     const std::string svg = ChartSvg({.about = "x", .lines = {{"a", "c1", points}}, .log = true});
     EXPECT_EQ(svg.find("nan"), std::string::npos) << svg;
     EXPECT_EQ(svg.find("inf"), std::string::npos) << svg;

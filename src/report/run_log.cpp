@@ -143,14 +143,17 @@ void RunLog::Planned(const Plan& plan) {
   if (next_ != nullptr) next_->Planned(plan);
 }
 
+void RunLog::Note(std::string_view text) {
+  if (!lines_.descriptor.is_open()) return;  // what is told before there is a folder is not for the log
+  Begin("message");
+  line_.Add(",\"update\":{},\"text\":\"", update_);
+  AddJsonText(line_, text.substr(0, kMostMessageBytes));
+  line_.Append("\"");
+  Finish();
+}
+
 void RunLog::Message(std::string_view text) {
-  if (lines_.descriptor.is_open()) {  // what is told before there is a folder is not for the log
-    Begin("message");
-    line_.Add(",\"update\":{},\"text\":\"", update_);
-    AddJsonText(line_, text.substr(0, kMostMessageBytes));
-    line_.Append("\"");
-    Finish();
-  }
+  Note(text);
   if (next_ != nullptr) next_->Message(text);
 }
 
@@ -203,7 +206,7 @@ void RunLog::Step(const StepReport& report) {
       line_.Add(",\"{}\":[", name);
       for (size_t i = 0; i < report.times->layers.size(); ++i) {
         line_.Add("{}{:.4g}", i == 0 ? "" : ",", report.times->layers[i].*part);
-        if (i % 64 == 63) Flush();
+        if (i % 32 == 31) Flush();
       }
       line_.Append("]");
     };

@@ -24,6 +24,7 @@ class RunLog final : public Observer {
   explicit RunLog(Observer* next) : next_(next) {}  // not owned; may be null
 
   Status Open(const std::string& run_folder);
+  void Note(std::string_view text);  // a message that is for the log alone
   // The first failure to write, which is told when it happens and does not end a run.
   const Status& status() const { return failure_; }
 
@@ -76,7 +77,7 @@ class RunLog final : public Observer {
   Phases phase_sum_ = {};
   int64_t measured_ = 0;
 
-  FixedText<4096> line_;
+  FixedText<3072> line_;
   EventRecord record_;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plimsoll/plan.h"
+#include "report/allocation_test_count.h"
 
 namespace plimsoll {
 namespace {
@@ -145,6 +146,35 @@ TEST_F(RunLogTest, ARunThatGoesOnAddsToWhatIsThere) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
   EXPECT_EQ(Json::parse(text.substr(text.find('\n') + 1))["epoch"], 2);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3) << "one head, two rows: " << csv;
+}
+
+TEST_F(RunLogTest, StepsAndEpochsTakeNothingFromTheHeap) {
+  RunLog log(nullptr);
+  ASSERT_TRUE(log.Open(folder_).ok());
+  const std::vector<LayerTime> times(200);
+  const StepTimes measured{.layers = times};
+  EpochReport epoch{.epoch = 1};
+  epoch.has_valid = true;
+  const int64_t before = AllocationsSoFar();
+  for (int i = 1; i <= 50; ++i) {
+    log.Step(StepAt(i, 1.0 / i, &measured));
+    log.Epoch(epoch);
+  }
+  EXPECT_EQ(AllocationsSoFar(), before);
+  const std::string control(100, 'x');
+  EXPECT_GT(AllocationsSoFar(), before);
+  EXPECT_EQ(Lines().size(), 100u);
+}
+
+TEST_F(RunLogTest, WhyARunFailedIsNotedInTheLogAlone) {
+  Seen seen;
+  RunLog log(&seen);
+  log.Note("before there is a folder");
+  ASSERT_TRUE(log.Open(folder_).ok());
+  log.Note("the loss is not finite");
+  EXPECT_EQ(seen.message, "");
+  ASSERT_EQ(Lines().size(), 1u);
+  EXPECT_EQ(Lines()[0]["text"], "the loss is not finite");
 }
 
 TEST_F(RunLogTest, AFullDiskIsToldOnceAndRemembered) {

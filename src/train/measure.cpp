@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "train/lr_schedule.h"
+#include "train/batches.h"
 
 namespace plimsoll {
 namespace {
@@ -43,7 +43,7 @@ Measure::Measure(Setup& setup, Engine& engine, const RunOptions& options)
       arena_(ArenaUseOf(setup.plan)) {
   for (int layer = 0; layer < setup.network->layers(); ++layer) layers_.push_back(setup.network->name(layer));
   if (options.out.empty()) return;
-  const int64_t updates = TotalUpdates(setup.job.train, setup.split->train_count());
+  const int64_t updates = TotalUpdates(setup, engine);
   log_every_ = options.log_every > 0 ? options.log_every : std::max<int64_t>(1, updates / kUsualLines);
   if (!tracing_) return;
   char* buffer = engine.memory.owner(NetworkOwner::Files).Bytes(TracePieces);

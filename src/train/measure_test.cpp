@@ -138,6 +138,8 @@ TEST_F(MeasureTest, ARunThatEndsBeforeItsTraceSaysSo) {
       Train(SomeJob(), {.out = folder_ + "/run", .observer = &listener, .trace = {.first = 1000, .last = 1001}});
   ASSERT_TRUE(run.ok());
   EXPECT_NE(listener.said.find("trace is empty"), std::string::npos) << listener.said;
+  ASSERT_TRUE(Train(SomeJob(), {.observer = &listener, .trace = {.first = 1, .last = 2}}).ok());
+  EXPECT_NE(listener.said.find("no folder"), std::string::npos) << listener.said;
 }
 
 }  // namespace

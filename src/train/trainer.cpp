@@ -84,8 +84,10 @@ class Run {
   }
   void TellFacts() const;
   Status FinishTrace() {
-    if (measure_.traced_nothing() && observer_ != nullptr)
-      observer_->Message(fmt::format("the trace is empty: the run ended after update {}", update_.done()));
+    if (measure_.traced_nothing() && observer_ != nullptr) {
+      observer_->Message(out_.empty() ? "no trace is written: the run has no folder"
+                                      : fmt::format("the trace is empty: the run ended after update {}", update_.done()));
+    }
     return measure_.FinishTrace();
   }
   int64_t peak_bytes() const { return std::max(peak_before_, PeakResidentBytes()); }
@@ -562,8 +564,11 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
     if (!options.out.empty() && fresh) std::filesystem::remove_all(options.out, ignored);
     return begun;
   }
-  PLIMSOLL_RETURN_IF_ERROR(run.Epochs());
-  PLIMSOLL_RETURN_IF_ERROR(run.FinishTrace());
+  const Status trained = run.Epochs(), traced = run.FinishTrace();
+  if (!trained.ok()) {
+    log.Note(trained.message());
+    return trained;
+  }
   run.Fill(result);
   const Status restored = run.Finish(result);
   const Result<Score> last = run.ScoreNow();
@@ -594,18 +599,22 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
                      .classes = ready.network->confused_classes(),
                      .confusion = run.confusion()});
   }
+  // What only tells of the run fails last: the model is there.
+  PLIMSOLL_RETURN_IF_ERROR(traced);
   PLIMSOLL_RETURN_IF_ERROR(log.status());
   return result;
 }
 
 Result<Plan> MakePlan(const Job& job) {
-  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false});
+  RunLog log(nullptr);  // nothing is written; a run has one before its process base is measured, and names the same minimum
+  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false, .observer = &log});
   if (!setup.ok()) return setup.status();
   return (*setup)->plan;
 }
 
 Result<std::vector<Plan>> MakeCurve(const Job& job) {
-  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false});
+  RunLog log(nullptr);  // as in MakePlan
+  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.must_fit = false, .observer = &log});
   if (!setup.ok()) return setup.status();
   const Plan& plan = (*setup)->plan;
   std::vector<Plan> curve;
