@@ -19,6 +19,7 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kLeastRoom = 2 * kMiB;
+constexpr int64_t kBuffers = 3 * kMiB / 2;  // of files, lines and samples of the usual sizes
 
 std::vector<std::string> Absolute(const std::string& first, const std::vector<std::string>& more) {
   std::vector<std::string> files = {first};
@@ -92,6 +93,16 @@ Result<int64_t> RoomForReading(const Job& job) {
   return std::max(kLeastRoom, budget.value().bytes - resident);
 }
 
+// A refusal of the reader's names what one thing takes; the user states a budget for all of it.
+Status WithWholeBudget(const Status& status) {
+  if (status.kind() != StatusKind::OverBudget) return status;
+  const int64_t bytes = ResidentBytes() + status.min_bytes() + CounterBytes(1) + 2 * kBuffers;
+  return Status::OverBudget(
+      {.message = fmt::format("{}; {} are enough, and once it is read less may do", status.message(), PrettyBytesUp(bytes)),
+       .hint = status.hint(),
+       .min_bytes = bytes});
+}
+
 // A model folder that the job begins from, or whose words it is to use.
 Result<std::string> DictionaryOf(const Job& job) {
   const std::string& named = job.data.dictionary.empty() ? job.init_from : job.data.dictionary;
@@ -118,7 +129,9 @@ Result<TextData> OpenTextData(const Job& job, Observer* observer) {
   if (!settings.ok()) return settings.status();
   const Result<int64_t> room = RoomForReading(job);
   if (!room.ok()) return room.status();
-  settings->line_bytes = std::min(kLineBytes, std::max<int64_t>(kMiB, room.value() / 4));
+  // A line costs what it is cut into: up to 30 bytes for each of its own.
+  settings->line_bytes = std::clamp<int64_t>(room.value() / 40, 128 * kKiB, kLineBytes);
+  settings->window_bytes = std::clamp<int64_t>(room.value() - kBuffers - CounterBytes(1), kMiB, kMostZstdWindow);
   const Result<std::string> dictionary = DictionaryOf(job);
   if (!dictionary.ok()) return dictionary.status();
 
@@ -127,9 +140,10 @@ Result<TextData> OpenTextData(const Job& job, Observer* observer) {
                         .cache = data.cache,
                         .dictionary = dictionary.value(),
                         .new_labels = false,
+                        .room_bytes = std::max(room.value() - kBuffers, CounterBytes(1)),
                         .observer = observer};
   Result<IngestedStore> train = Ingest(request);
-  if (!train.ok()) return train.status();
+  if (!train.ok()) return WithWholeBudget(train.status());
   Describe(observer, *train, *settings);
   TextData opened{.dictionary = train->folder, .labels = train->folder};
   StoreView view{.window = data.window,
@@ -159,7 +173,7 @@ Result<TextData> OpenTextData(const Job& job, Observer* observer) {
   request.dictionary = train->folder;
   request.new_labels = dictionary.value().empty();
   Result<IngestedStore> valid = Ingest(request);
-  if (!valid.ok()) return valid.status();
+  if (!valid.ok()) return WithWholeBudget(valid.status());
   Describe(observer, *valid, *settings);
   if (valid->facts.new_labels > 0) {
     opened.labels = valid->folder;
