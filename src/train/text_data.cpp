@@ -9,7 +9,9 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/random.h"
 #include "data/ingest.h"
+#include "data/order.h"
 #include "data/scale.h"
 #include "data/store.h"
 #include "data/vocabulary.h"
@@ -83,6 +85,28 @@ Result<std::unique_ptr<Samples>> OpenChecked(const IngestedStore& store, const S
                     store.facts.sources[0].path, store.facts.row_steps, view.carried_by, view.window),
         "a smaller train.batch_size or data.window");
   return samples;
+}
+
+// Classes of which all samples are kept for validation.
+Result<int64_t> OnlyInValidation(const IngestedStore& store, const Job& job) {
+  Result<File> targets = File::OpenRead(store.folder + "/targets.bin");
+  if (!targets.ok()) return targets.status();
+  const uint64_t seed = SeedFor(job.train.seed, RandomUse::Split);
+  std::vector<bool> trained(static_cast<size_t>(store.facts.classes)), seen(static_cast<size_t>(store.facts.classes));
+  std::vector<int32_t> piece(4096);
+  for (int64_t first = 0; first < store.facts.samples; first += static_cast<int64_t>(piece.size())) {
+    const int64_t now = std::min(static_cast<int64_t>(piece.size()), store.facts.samples - first);
+    PLIMSOLL_RETURN_IF_ERROR(targets->ReadAt(first * 4, now * 4, piece.data()));
+    for (int64_t i = 0; i < now; ++i) {
+      const auto label = static_cast<size_t>(piece[static_cast<size_t>(i)]);
+      if (label >= seen.size()) continue;  // the samples refuse it when they are read
+      seen[label] = true;
+      if (!InValidation(first + i, job.data.valid_share, seed)) trained[label] = true;
+    }
+  }
+  int64_t only = 0;
+  for (size_t label = 0; label < seen.size(); ++label) only += seen[label] && !trained[label];
+  return only;
 }
 
 // What the budget leaves for reading. The program's pages are not all in memory yet, so that this much is there at least.
@@ -162,6 +186,17 @@ Result<TextData> OpenTextData(const Job& job, Observer* observer) {
   Result<std::unique_ptr<Samples>> samples = OpenChecked(*train, view);
   if (!samples.ok()) return samples.status();
   opened.samples = std::move(samples).value();
+  if (view.carried_by > 0) {
+    const int64_t left = train->facts.row_steps - 1 - opened.samples->count() * opened.samples->length(0);
+    Tell(observer, fmt::format("       {} tokens at the end are left out: State that goes on needs whole batches", left));
+  }
+  if (job.task == Task::Classify && !settings->several_labels() && data.valid_share > 0.0) {
+    const Result<int64_t> only = OnlyInValidation(*train, job);
+    if (!only.ok()) return only.status();
+    if (only.value() > 0)
+      Tell(observer, fmt::format("warning: {} of the {} labels are seen only in validation; nothing can be learnt about them",
+                                 only.value(), train->facts.classes));
+  }
   if (data.valid_file.empty()) return opened;
 
   const Result<bool> text = IsText(data.valid_file);
