@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <string_view>
 
@@ -16,6 +17,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr int64_t kPieceBytes = 64 * 1024;
+constexpr int kLeastWindowBits = 10;  // as zstd has it
 
 class Plain final : public Decoder {
  public:
@@ -71,9 +73,10 @@ class Gzip final : public Decoder {
 
 class Zstd final : public Decoder {
  public:
-  Zstd(std::string path, std::unique_ptr<ZstdLibrary> library)
-      : path_(std::move(path)), library_(std::move(library)), stream_(library_->create()) {
-    if (stream_ != nullptr) library_->set(stream_, ZSTD_d_windowLogMax, kMostZstdWindowBits);
+  Zstd(std::string path, std::unique_ptr<ZstdLibrary> library, int64_t most_window)
+      : path_(std::move(path)), most_window_(most_window), library_(std::move(library)), stream_(library_->create()) {
+    const auto bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(std::min(most_window, kMostZstdWindow)))) - 1;
+    if (stream_ != nullptr) library_->set(stream_, ZSTD_d_windowLogMax, std::max(bits, kLeastWindowBits));
   }
   Zstd(const Zstd&) = delete;
   Zstd& operator=(const Zstd&) = delete;
@@ -88,7 +91,13 @@ class Zstd final : public Decoder {
     const size_t left = library_->decompress(stream_, &output, &input);
     if (library_->is_error(left) != 0) {
       const std::string_view why = library_->error_name(left);
-      if (why.find("too much memory") != std::string_view::npos)
+      const bool window = why.find("too much memory") != std::string_view::npos;
+      if (window && most_window_ < kMostZstdWindow)
+        return Status::OverBudget(
+            {.message = fmt::format("{}: the zstd window needs more memory than the budget leaves for reading", path_),
+             .hint = "a larger --memory for the first start, or another compression: zstd --zstd=wlog=20",
+             .min_bytes = kMostZstdWindow});
+      if (window)
         return Status::Data(fmt::format("{}: the zstd window is larger than 8 MiB, the most that is read", path_),
                             "compress it again without --long and --ultra: zstd -19");
       return Status::Data(fmt::format("{}: the zstd stream is damaged: {}", path_, why), "fetch or compress the file again");
@@ -102,12 +111,13 @@ class Zstd final : public Decoder {
 
  private:
   std::string path_;
+  int64_t most_window_;
   std::unique_ptr<ZstdLibrary> library_;
   ZSTD_DStream* stream_;
   bool complete_ = false;
 };
 
-Result<std::unique_ptr<Decoder>> DecoderFor(const File& file) {
+Result<std::unique_ptr<Decoder>> DecoderFor(const File& file, int64_t most_window) {
   std::array<char, 4> first{};
   const int64_t bytes = std::min<int64_t>(file.size(), first.size());
   PLIMSOLL_RETURN_IF_ERROR(file.ReadAt(0, bytes, first.data()));
@@ -117,7 +127,7 @@ Result<std::unique_ptr<Decoder>> DecoderFor(const File& file) {
     Result<std::unique_ptr<ZstdLibrary>> library = ZstdLibrary::Load();
     if (!library.ok())
       return Status::Data(fmt::format("{}: {}", file.path(), library.status().message()), library.status().hint());
-    return std::unique_ptr<Decoder>(std::make_unique<Zstd>(file.path(), std::move(library).value()));
+    return std::unique_ptr<Decoder>(std::make_unique<Zstd>(file.path(), std::move(library).value(), most_window));
   }
   return std::unique_ptr<Decoder>(std::make_unique<Plain>());
 }
@@ -145,10 +155,10 @@ uint64_t Fingerprint::value() const { return (sum_ ^ bytes_) * 0xc4ceb9fe1a85ec5
 ByteSource::ByteSource(File file, std::unique_ptr<Decoder> decoder)
     : file_(std::move(file)), facts_(file_.Facts()), decoder_(std::move(decoder)), piece_(kPieceBytes) {}
 
-Result<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path) {
+Result<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path, int64_t most_window) {
   Result<File> file = File::OpenRead(path);
   if (!file.ok()) return file.status();
-  Result<std::unique_ptr<Decoder>> decoder = DecoderFor(*file);
+  Result<std::unique_ptr<Decoder>> decoder = DecoderFor(*file, most_window);
   if (!decoder.ok()) return decoder.status();
   return std::unique_ptr<ByteSource>(new ByteSource(std::move(file).value(), std::move(decoder).value()));
 }

@@ -17,7 +17,7 @@
 
 namespace plimsoll {
 
-inline constexpr int kMostZstdWindowBits = 23;  // 8 MiB: levels up to 19 pass
+inline constexpr int64_t kMostZstdWindow = int64_t{8} << 20;  // levels up to 19 pass
 
 // What makes of the file's bytes the text: as much as there is input or room for.
 class Decoder {
@@ -41,7 +41,8 @@ class Fingerprint {
 
 class ByteSource {
  public:
-  static Result<std::unique_ptr<ByteSource>> Open(const std::string& path);
+  // A zstd window above `most_window` is OverBudget where more would be read, with what it takes at most as min_bytes.
+  static Result<std::unique_ptr<ByteSource>> Open(const std::string& path, int64_t most_window = kMostZstdWindow);
 
   // Fills the front of `out` and says how much; 0: the end, and the file was whole and is as it was.
   Result<size_t> Read(std::span<char> out);

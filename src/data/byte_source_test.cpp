@@ -79,6 +79,17 @@ TEST(ByteSource, AZstdWindowAboveEightMebibytesIsRefused) {
   EXPECT_NE(read.status.message().find("window"), std::string::npos) << read.status.message();
 }
 
+TEST(ByteSource, AZstdWindowThatTheBudgetHasNoRoomForIsRefusedAsThat) {
+  const TestFolder folder;
+  const std::string path = folder.Put("long.zst", kZstdLongWindow);
+  Result<std::unique_ptr<ByteSource>> source = ByteSource::Open(path, /*most_window=*/1 << 20);
+  ASSERT_TRUE(source.ok());
+  char piece[64];
+  const Result<size_t> got = (*source)->Read(piece);
+  EXPECT_EQ(got.status().kind(), StatusKind::OverBudget);
+  EXPECT_GE(got.status().min_bytes(), kMostZstdWindow);
+}
+
 TEST(ByteSource, AFileThatGrowsWhileItIsReadIsAnError) {
   const TestFolder folder;
   const std::string path = folder.Put("grows", std::string(200'000, 'a'));

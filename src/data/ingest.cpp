@@ -230,6 +230,11 @@ Status Ingestion::Count() {
       const std::string_view token = TokenOf(sample, i);
       if (token.size() <= kLongestCounted) counter.Add(token);
     }
+    if (counter.bytes() > request_.room_bytes)
+      return Status::OverBudget(
+          {.message = fmt::format("{}: counting its words needs more memory than the budget leaves for reading", *path_),
+           .hint = "a larger --memory for the first start, a smaller data.vocabulary, or data.tokens = \"char\"",
+           .min_bytes = CounterBytes(most)});
     for (const std::string_view label : sample.labels) labels.Add(label);
     if (labels.size() > kMostClasses)
       return Status::Data(fmt::format("{}:{}: more than {} different labels; is this the column of the label?", *path_,
@@ -338,6 +343,7 @@ Status Ingestion::StoreSample(const TextSample& sample) {
 Status Ingestion::StoreTokens(const TextSample& sample, int64_t steps) {
   stored_ = false;
   ids_.clear();
+  ids_.reserve(static_cast<size_t>(steps) + 2);
   int64_t unknown = 0;
   if (has_ends()) ids_.push_back(static_cast<int32_t>(vocabulary_.special(Vocabulary::Begin)));
   for (int64_t i = 0; i < steps; ++i) {
@@ -359,6 +365,7 @@ Status Ingestion::StoreTokens(const TextSample& sample, int64_t steps) {
   }
   if (has_ends()) ids_.push_back(static_cast<int32_t>(vocabulary_.special(Vocabulary::End)));
   packed_.clear();
+  packed_.reserve(ids_.size() * static_cast<size_t>(facts_.id_bytes));
   for (const int32_t id : ids_) {
     for (int64_t byte = 0; byte < facts_.id_bytes; ++byte) packed_.push_back(static_cast<unsigned char>(id >> (8 * byte)));
   }

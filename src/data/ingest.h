@@ -28,9 +28,10 @@ struct IngestRequest {
   TextSettings settings;
   std::string cache;       // folder of Stores
   std::string dictionary;  // a folder with vocabulary.txt, labels.txt or scale.txt, as a model or a Store has; empty: none
-  bool new_labels =
-      true;  // with a dictionary: a label that it does not have becomes a class behind the others; else a bad line
-  Observer* observer = nullptr;  // not owned
+  // With a dictionary: a label that it does not have becomes a class behind the others; else its line is bad.
+  bool new_labels = true;
+  int64_t room_bytes = INT64_MAX;  // what counting tokens may really take; more is OverBudget, with that as min_bytes
+  Observer* observer = nullptr;    // not owned
 };
 
 struct IngestedStore {

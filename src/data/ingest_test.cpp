@@ -158,6 +158,19 @@ TEST(Ingest, LongSamplesAreCutOnlyWhereThatWasAskedForAndThenCounted) {
   EXPECT_EQ(store->facts.longest, 2);
 }
 
+TEST(Ingest, MoreDifferentWordsThanThereIsRoomForAreOverBudget) {
+  const TestFolder folder;
+  std::string table = "text\tlabel\n";
+  for (int i = 0; i < 5000; ++i) table += fmt::format("word{}\tx\n", i);
+  const std::string path = folder.Put("a.tsv", table);
+  Result<TextSettings> settings = SettingsOf({}, Task::Classify, path);
+  IngestRequest request{.files = {path}, .settings = *settings, .cache = folder.path() + "/cache", .room_bytes = 100'000};
+  EXPECT_EQ(Ingest(request).status().kind(), StatusKind::OverBudget);
+  EXPECT_EQ(Folders(folder), 0);
+  request.room_bytes = 10'000'000;
+  EXPECT_TRUE(Ingest(request).ok());
+}
+
 TEST(Ingest, AnotherDataSetUsesTheDictionaryAndItsNewLabelsComeBehind) {
   const TestFolder folder;
   Result<IngestedStore> train = Stored(folder, {folder.Put("a.csv", kReviews)}, {}, Task::Classify);

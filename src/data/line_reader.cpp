@@ -30,7 +30,7 @@ LineReader::LineReader(std::unique_ptr<ByteSource> source, const Options& option
     : source_(std::move(source)), options_(options), buffer_(kFirstBytes) {}
 
 Result<LineReader> LineReader::Open(const std::string& path, const Options& options) {
-  Result<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
+  Result<std::unique_ptr<ByteSource>> source = ByteSource::Open(path, options.most_window);
   if (!source.ok()) return source.status();
   LineReader reader(std::move(source).value(), options);
   while (reader.end_ < 3) {  // as much as a byte-order mark has

@@ -21,6 +21,7 @@ class LineReader {
  public:
   struct Options {
     int64_t most_bytes = kLineBytes;
+    int64_t most_window = kMostZstdWindow;  // of a .zst file
     bool check_utf8 = true;
   };
   static Result<LineReader> Open(const std::string& path, const Options& options);

@@ -88,7 +88,7 @@ class RecordSamples final : public SampleReader {
       for (const std::string_view token : Blanks(field.text)) sample.tokens.push_back(token);
       return;
     }
-    sample.tokens = tokenizer_.Split(field.text);
+    tokenizer_.Split(field.text, sample.tokens);
   }
 
   void TakeNumbers(TextSample& sample, size_t columns) {
@@ -186,7 +186,7 @@ class StreamReader final : public SampleReader {
         PLIMSOLL_RETURN_IF_ERROR(bad_.Note(source().path(), lines_.problem()));
         continue;
       }
-      sample.tokens = tokenizer_.Split(lines_.line());
+      tokenizer_.Split(lines_.line(), sample.tokens);
       if (!sample.tokens.empty()) return true;
     }
   }
@@ -301,7 +301,9 @@ void BadLines::Restart() {
 
 Result<std::unique_ptr<SampleReader>> SampleReader::Open(const std::string& path, const TextSettings& settings,
                                                          Tokenizer& tokenizer, BadLines& bad) {
-  const LineReader::Options lines{.most_bytes = settings.line_bytes, .check_utf8 = settings.tokens != TokenKind::Byte};
+  const LineReader::Options lines{.most_bytes = settings.line_bytes,
+                                  .most_window = settings.window_bytes,
+                                  .check_utf8 = settings.tokens != TokenKind::Byte};
   if (settings.stream) {
     Result<LineReader> reader = LineReader::Open(path, lines);
     if (!reader.ok()) return reader.status();

@@ -35,7 +35,9 @@ struct TextSettings {
   int64_t skip_bad = 0;
   int64_t vocabulary = 0;
   double valid_share = 0.0;  // forecast: what the scale is not learnt from
+  // What reading may hold, which decides no Store.
   int64_t line_bytes = kLineBytes;
+  int64_t window_bytes = kMostZstdWindow;
 
   bool numbers() const { return !inputs.empty(); }
   bool several_labels() const { return !label_separator.empty(); }

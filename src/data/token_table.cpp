@@ -68,11 +68,16 @@ void TokenCounter::Add(std::string_view token) {
     ++counts_[static_cast<size_t>(found)];
     return;
   }
-  const auto counts =
-      static_cast<int64_t>((counts_.size() == counts_.capacity() ? 3 : 1) * counts_.capacity() * sizeof(int64_t));
-  if (tokens_.BytesWith(token.size()) + counts > most_bytes_ && tokens_.size() > 0) DropRarest();
+  // Dropping makes a second table, of half the size, beside the first.
+  if (bytes() + static_cast<int64_t>(token.size()) > most_bytes_ / 3 * 2 && tokens_.size() > 0) DropRarest();
   tokens_.Add(token);
   counts_.push_back(1);
+}
+
+int64_t TokenCounter::bytes() const {
+  constexpr size_t kToken = 16;  // as long as most are
+  const size_t counts = (counts_.size() == counts_.capacity() ? 3 : 1) * counts_.capacity() * sizeof(int64_t);
+  return tokens_.BytesWith(kToken) + static_cast<int64_t>(counts);
 }
 
 std::vector<int64_t> TokenCounter::MostFrequent(int64_t most) const {

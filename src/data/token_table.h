@@ -43,6 +43,7 @@ class TokenCounter {
   int64_t count(int64_t number) const { return counts_[static_cast<size_t>(number)]; }
   // Numbers of the most frequent, at most `most`; of equals, the smaller bytes first.
   std::vector<int64_t> MostFrequent(int64_t most) const;
+  int64_t bytes() const;                                    // of the heap, once another token has come
   int64_t drops() const { return drops_; }                  // how often the bound was reached
   int64_t dropped_below() const { return dropped_below_; }  // tokens with at most so many were dropped
 

@@ -26,33 +26,34 @@ Result<Tokenizer> Tokenizer::Make(const Options& options) {
   return tokenizer;
 }
 
-const std::vector<std::string_view>& Tokenizer::Split(std::string_view text) {
-  tokens_.clear();
+void Tokenizer::Split(std::string_view text, std::vector<std::string_view>& tokens) {
+  tokens.clear();
+  if (options_.kind == TokenKind::Byte || options_.kind == TokenKind::Char)
+    tokens.reserve(text.size());  // no more than it takes
   switch (options_.kind) {
     case TokenKind::Byte:
-      for (size_t i = 0; i < text.size(); ++i) tokens_.push_back(text.substr(i, 1));
+      for (size_t i = 0; i < text.size(); ++i) tokens.push_back(text.substr(i, 1));
       break;
     case TokenKind::Char:
       for (size_t at = 0; at < text.size();) {
         const size_t start = at;
         NextCodePoint(text, at);
-        tokens_.push_back(text.substr(start, at - start));
+        tokens.push_back(text.substr(start, at - start));
       }
       break;
     case TokenKind::Ids:
       for (size_t at = text.find_first_not_of(" \t"); at != std::string_view::npos;) {
         const size_t end = std::min(text.find_first_of(" \t", at), text.size());
-        tokens_.push_back(text.substr(at, end - at));
+        tokens.push_back(text.substr(at, end - at));
         at = text.find_first_not_of(" \t", end);
       }
       break;
     case TokenKind::Word:
-      SplitWords(options_.lower ? Lower(text, lower_) : text);
+      SplitWords(options_.lower ? Lower(text, lower_) : text, tokens);
       break;
     case TokenKind::Auto:
       PLIMSOLL_CHECK(false, "the kind of tokens is decided before text is cut");
   }
-  return tokens_;
 }
 
 std::string_view Tokenizer::Whole(std::string_view token) {
@@ -65,11 +66,11 @@ bool Tokenizer::IsWordPart(char32_t point) const {
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO;  // letters, marks, numbers
 }
 
-void Tokenizer::SplitWords(std::string_view text) {
+void Tokenizer::SplitWords(std::string_view text, std::vector<std::string_view>& tokens) const {
   constexpr size_t kNone = std::string_view::npos;
   size_t word = kNone;  // where the word begins that is not yet over
   const auto finish = [&](size_t end) {
-    if (word != kNone) tokens_.push_back(text.substr(word, end - word));
+    if (word != kNone) tokens.push_back(text.substr(word, end - word));
     word = kNone;
   };
   for (size_t at = 0; at < text.size();) {
@@ -86,14 +87,14 @@ void Tokenizer::SplitWords(std::string_view text) {
     }
     finish(start);
     if (point == '\n' && options_.lines) {
-      tokens_.push_back(text.substr(start, 1));
+      tokens.push_back(text.substr(start, 1));
       continue;
     }
     const bool blank = point < 0x80 ? point <= ' ' || point == 0x7F : [&] {
       const auto category = unicode_->category(static_cast<utf8proc_int32_t>(point));
       return category >= UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_CN;
     }();
-    if (!blank) tokens_.push_back(text.substr(start, at - start));
+    if (!blank) tokens.push_back(text.substr(start, at - start));
   }
   finish(text.size());
 }

@@ -30,20 +30,19 @@ class Tokenizer {
   };
   static Result<Tokenizer> Make(const Options& options);
 
-  // The tokens of a text, until the next call.
-  const std::vector<std::string_view>& Split(std::string_view text);
+  // The tokens of a text, which stay until the next call.
+  void Split(std::string_view text, std::vector<std::string_view>& tokens);
   // One token as it is, but for small letters: of data that come in tokens.
   std::string_view Whole(std::string_view token);
 
  private:
   explicit Tokenizer(const Options& options) : options_(options) {}
-  void SplitWords(std::string_view text);
+  void SplitWords(std::string_view text, std::vector<std::string_view>& tokens) const;
   bool IsWordPart(char32_t point) const;
   std::string_view Lower(std::string_view text, std::string& out) const;
 
   Options options_;
   std::shared_ptr<UnicodeLibrary> unicode_;  // words alone
-  std::vector<std::string_view> tokens_;
   std::string lower_;
 };
 

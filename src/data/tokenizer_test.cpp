@@ -12,7 +12,9 @@ std::vector<std::string> Tokens(std::string_view text, const Tokenizer::Options&
   Result<Tokenizer> tokenizer = Tokenizer::Make(options);
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status().message();
   std::vector<std::string> tokens;
-  for (const std::string_view token : tokenizer->Split(text)) tokens.emplace_back(token);
+  std::vector<std::string_view> found;
+  tokenizer->Split(text, found);
+  for (const std::string_view token : found) tokens.emplace_back(token);
   return tokens;
 }
 

@@ -9,7 +9,9 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/random.h"
 #include "data/ingest.h"
+#include "data/order.h"
 #include "data/scale.h"
 #include "data/store.h"
 #include "data/vocabulary.h"
@@ -19,6 +21,7 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kLeastRoom = 2 * kMiB;
+constexpr int64_t kBuffers = 3 * kMiB / 2;  // of files, lines and samples of the usual sizes
 
 std::vector<std::string> Absolute(const std::string& first, const std::vector<std::string>& more) {
   std::vector<std::string> files = {first};
@@ -84,12 +87,44 @@ Result<std::unique_ptr<Samples>> OpenChecked(const IngestedStore& store, const S
   return samples;
 }
 
+// Classes of which all samples are kept for validation.
+Result<int64_t> OnlyInValidation(const IngestedStore& store, const Job& job) {
+  Result<File> targets = File::OpenRead(store.folder + "/targets.bin");
+  if (!targets.ok()) return targets.status();
+  const uint64_t seed = SeedFor(job.train.seed, RandomUse::Split);
+  std::vector<bool> trained(static_cast<size_t>(store.facts.classes)), seen(static_cast<size_t>(store.facts.classes));
+  std::vector<int32_t> piece(4096);
+  for (int64_t first = 0; first < store.facts.samples; first += static_cast<int64_t>(piece.size())) {
+    const int64_t now = std::min(static_cast<int64_t>(piece.size()), store.facts.samples - first);
+    PLIMSOLL_RETURN_IF_ERROR(targets->ReadAt(first * 4, now * 4, piece.data()));
+    for (int64_t i = 0; i < now; ++i) {
+      const auto label = static_cast<size_t>(piece[static_cast<size_t>(i)]);
+      if (label >= seen.size()) continue;  // the samples refuse it when they are read
+      seen[label] = true;
+      if (!InValidation(first + i, job.data.valid_share, seed)) trained[label] = true;
+    }
+  }
+  int64_t only = 0;
+  for (size_t label = 0; label < seen.size(); ++label) only += seen[label] && !trained[label];
+  return only;
+}
+
 // What the budget leaves for reading. The program's pages are not all in memory yet, so that this much is there at least.
 Result<int64_t> RoomForReading(const Job& job) {
   const int64_t resident = ResidentBytes();
   const Result<Budget> budget = ResolveBudget(job.memory.budget, ReadMemoryFacts(), resident);
   if (!budget.ok()) return budget.status();
   return std::max(kLeastRoom, budget.value().bytes - resident);
+}
+
+// A refusal of the reader's names what one thing takes; the user states a budget for all of it.
+Status WithWholeBudget(const Status& status) {
+  if (status.kind() != StatusKind::OverBudget) return status;
+  const int64_t bytes = ResidentBytes() + status.min_bytes() + CounterBytes(1) + 2 * kBuffers;
+  return Status::OverBudget(
+      {.message = fmt::format("{}; {} are enough, and once it is read less may do", status.message(), PrettyBytesUp(bytes)),
+       .hint = status.hint(),
+       .min_bytes = bytes});
 }
 
 // A model folder that the job begins from, or whose words it is to use.
@@ -118,7 +153,9 @@ Result<TextData> OpenTextData(const Job& job, Observer* observer) {
   if (!settings.ok()) return settings.status();
   const Result<int64_t> room = RoomForReading(job);
   if (!room.ok()) return room.status();
-  settings->line_bytes = std::min(kLineBytes, std::max<int64_t>(kMiB, room.value() / 4));
+  // A line costs what it is cut into: up to 30 bytes for each of its own.
+  settings->line_bytes = std::clamp<int64_t>(room.value() / 40, 128 * kKiB, kLineBytes);
+  settings->window_bytes = std::clamp<int64_t>(room.value() - kBuffers - CounterBytes(1), kMiB, kMostZstdWindow);
   const Result<std::string> dictionary = DictionaryOf(job);
   if (!dictionary.ok()) return dictionary.status();
 
@@ -127,9 +164,10 @@ Result<TextData> OpenTextData(const Job& job, Observer* observer) {
                         .cache = data.cache,
                         .dictionary = dictionary.value(),
                         .new_labels = false,
+                        .room_bytes = std::max(room.value() - kBuffers, CounterBytes(1)),
                         .observer = observer};
   Result<IngestedStore> train = Ingest(request);
-  if (!train.ok()) return train.status();
+  if (!train.ok()) return WithWholeBudget(train.status());
   Describe(observer, *train, *settings);
   TextData opened{.dictionary = train->folder, .labels = train->folder};
   StoreView view{.window = data.window,
@@ -148,6 +186,17 @@ Result<TextData> OpenTextData(const Job& job, Observer* observer) {
   Result<std::unique_ptr<Samples>> samples = OpenChecked(*train, view);
   if (!samples.ok()) return samples.status();
   opened.samples = std::move(samples).value();
+  if (view.carried_by > 0) {
+    const int64_t left = train->facts.row_steps - 1 - opened.samples->count() * opened.samples->length(0);
+    Tell(observer, fmt::format("       {} tokens at the end are left out: State that goes on needs whole batches", left));
+  }
+  if (job.task == Task::Classify && !settings->several_labels() && data.valid_share > 0.0) {
+    const Result<int64_t> only = OnlyInValidation(*train, job);
+    if (!only.ok()) return only.status();
+    if (only.value() > 0)
+      Tell(observer, fmt::format("warning: {} of the {} labels are seen only in validation; nothing can be learnt about them",
+                                 only.value(), train->facts.classes));
+  }
   if (data.valid_file.empty()) return opened;
 
   const Result<bool> text = IsText(data.valid_file);
@@ -159,7 +208,7 @@ Result<TextData> OpenTextData(const Job& job, Observer* observer) {
   request.dictionary = train->folder;
   request.new_labels = dictionary.value().empty();
   Result<IngestedStore> valid = Ingest(request);
-  if (!valid.ok()) return valid.status();
+  if (!valid.ok()) return WithWholeBudget(valid.status());
   Describe(observer, *valid, *settings);
   if (valid->facts.new_labels > 0) {
     opened.labels = valid->folder;

@@ -101,6 +101,23 @@ TEST(TextData, WhatWasReadIsToldAndALabelThatOnlyValidationHasIsAWarning) {
   EXPECT_EQ(Contents(folder / "cache/labels.txt"), "neg\npos\nmeh\n");
 }
 
+TEST(TextData, ALabelWhoseSamplesAreAllKeptForValidationIsAWarning) {
+  const Folder folder;
+  std::string table = "text\tlabel\n";
+  for (int i = 0; i < 40; ++i) table += fmt::format("film\t{}\n", i);  // each label once
+  Put(folder / "a.tsv", table);
+  Job job = TextJob(folder, "a.tsv");
+  job.data.valid_share = 0.5;
+  Told told;
+  ASSERT_TRUE(OpenTextData(job, &told).ok());
+  EXPECT_NE(told.messages.find("of the 40 labels are seen only in validation"), std::string::npos) << told.messages;
+  Put(folder / "b.tsv", table + table.substr(11) + "film\t0\n");
+  job = TextJob(folder, "b.tsv");
+  Told none;
+  ASSERT_TRUE(OpenTextData(job, &none).ok());
+  EXPECT_EQ(none.messages.find("warning"), std::string::npos) << none.messages;
+}
+
 TEST(TextData, StateThatGoesOnNeedsATextThatFillsItsRows) {
   const Folder folder;
   Put(folder / "a.txt", "abcdefghij");
@@ -110,7 +127,9 @@ TEST(TextData, StateThatGoesOnNeedsATextThatFillsItsRows) {
   job.train.shuffle = false;
   std::get<LSTMOptions>(job.layers[1].kind).stateful = true;
   job.train.batch_size = 2;
-  EXPECT_TRUE(OpenTextData(job, nullptr).ok());
+  Told told;
+  EXPECT_TRUE(OpenTextData(job, &told).ok());
+  EXPECT_NE(told.messages.find("1 tokens at the end are left out"), std::string::npos) << told.messages;
   job.train.batch_size = 3;
   const Status short_text = OpenTextData(job, nullptr).status();
   EXPECT_EQ(short_text.kind(), StatusKind::Data);
