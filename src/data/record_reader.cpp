@@ -64,7 +64,7 @@ class TextReader final : public RecordReader {
  public:
   explicit TextReader(LineReader lines) : RecordReader(std::move(lines)) {}
   Result<bool> Next(Record& record) override {
-    const Result<bool> next = lines_.Next();
+    Result<bool> next = lines_.Next();
     if (!next.ok() || !next.value()) return next;
     record.line = lines_.number();
     record.problem = lines_.problem();
@@ -102,7 +102,7 @@ class TableReader final : public RecordReader {
     if (given_back_) {
       given_back_ = false;
     } else {
-      const Result<bool> next = Split();
+      Result<bool> next = Split();
       if (!next.ok() || !next.value()) return next;
     }
     record.line = line_;
@@ -131,7 +131,7 @@ class TableReader final : public RecordReader {
   Result<bool> Split() {
     problem_.clear();
     do {
-      const Result<bool> next = lines_.Next();
+      Result<bool> next = lines_.Next();
       if (!next.ok() || !next.value()) return next;
     } while (lines_.line().empty() && lines_.problem().empty());
     line_ = lines_.number();
@@ -202,7 +202,7 @@ class TableReader final : public RecordReader {
   }
 
   Status NextLineOfField() {
-    const Result<bool> next = lines_.Next();
+    Result<bool> next = lines_.Next();
     if (!next.ok()) return next.status();
     if (!next.value() || static_cast<int64_t>(bytes_.size()) > kLineBytes)
       return Status::Data(
@@ -228,7 +228,7 @@ class JsonLinesReader final : public RecordReader {
 
   Result<bool> Next(Record& record) override {
     do {
-      const Result<bool> next = lines_.Next();
+      Result<bool> next = lines_.Next();
       if (!next.ok() || !next.value()) return next;
     } while (IsBlank(lines_.line()) && lines_.problem().empty());
     record.line = lines_.number();
@@ -255,7 +255,7 @@ class ConllReader final : public RecordReader {
     cuts_.clear();
     steps_ = 0;
     while (true) {
-      const Result<bool> next = lines_.Next();
+      Result<bool> next = lines_.Next();
       if (!next.ok()) return next;
       if (!next.value() && steps_ == 0) return false;
       const std::string_view line = next.value() ? lines_.line() : std::string_view();
@@ -348,7 +348,7 @@ Result<DataFormat> FormatOf(const std::string& path) {
   }
   Result<LineReader> lines = LineReader::Open(path, {});
   if (!lines.ok()) return lines.status();
-  const Result<bool> next = lines->Next();
+  Result<bool> next = lines->Next();
   if (!next.ok()) return next.status();
   const std::string_view line = lines->line();
   if (const size_t first = line.find_first_not_of(" \t"); first != std::string_view::npos && line[first] == '{')

@@ -36,7 +36,7 @@ class RecordSamples final : public SampleReader {
 
   Result<bool> Next(TextSample& sample) override {
     while (true) {
-      const Result<bool> next = records_->Next(record_);
+      Result<bool> next = records_->Next(record_);
       if (!next.ok() || !next.value()) return next;
       sample.line = record_.line;
       problem_ = record_.problem;
@@ -179,7 +179,7 @@ class StreamReader final : public SampleReader {
   const ByteSource& source() const override { return lines_.source(); }
   Result<bool> Next(TextSample& sample) override {
     while (true) {
-      const Result<bool> next = lines_.NextStretch();
+      Result<bool> next = lines_.NextStretch();
       if (!next.ok() || !next.value()) return next;
       sample.line = lines_.number();
       if (!lines_.problem().empty()) {

@@ -1,6 +1,9 @@
 #include "report/event_file.h"
 
 #include <bit>
+#include <span>
+
+#include "base/crc32c.h"
 
 namespace plimsoll {
 namespace {
@@ -14,20 +17,11 @@ constexpr char kValue = 1 << 3 | 2;        // Summary
 constexpr char kTag = 1 << 3 | 2;          // Value
 constexpr char kSimpleValue = 2 << 3 | 5;  // Value, 32 bits
 
-constexpr uint32_t kCastagnoli = 0x82f63b78u;  // reflected
 constexpr uint32_t kMask = 0xa282ead8u;
 
 }  // namespace
 
-// Bit by bit: a run writes some hundred bytes each interval, and a table would be a page of every process.
-uint32_t MaskedCrc32c(std::string_view bytes) {
-  uint32_t crc = ~0u;
-  for (const char c : bytes) {
-    crc ^= static_cast<unsigned char>(c);
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? kCastagnoli : 0);
-  }
-  return std::rotr(~crc, 15) + kMask;
-}
+uint32_t MaskedCrc32c(std::string_view bytes) { return std::rotr(Crc32c(std::as_bytes(std::span(bytes))), 15) + kMask; }
 
 void EventRecord::Head(double wall_seconds) {
   event_.size = 0;

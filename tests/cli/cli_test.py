@@ -17,7 +17,7 @@ import xml.etree.ElementTree
 
 PROGRAM = ""
 
-VERBS = ["train", "plan", "evaluate", "summary", "verify", "resize", "explain", "watch", "completion", "doctor", "demo"]
+VERBS = ["train", "plan", "evaluate", "lengths", "summary", "verify", "resize", "explain", "watch", "completion", "doctor", "demo"]
 
 JOB = """
 task = "regress"
