@@ -388,7 +388,7 @@ std::string JobDifferences(const Runs& runs) {
       } else if (!line.empty() && line[0] != '#') {
         if (const size_t comment = line.find("  # "); comment != std::string::npos) line.resize(comment);
         line.erase(line.find_last_not_of(' ') + 1);
-        lines.insert(section.empty() ? line : section + " " + line);
+        lines.insert(section.empty() ? line : fmt::format("{} {}", section, line));
       }
     }
     return lines;
