@@ -249,7 +249,7 @@ TEST(Resume, TheRowGroupsOfTheSnapshotStay) {
   job.train.epochs = 4;
   const Result<Plan> plan = MakePlan(job);
   ASSERT_TRUE(plan.ok());
-  job.memory.budget = fmt::format("{}", plan.value().min_bytes);
+  job.memory.budget = fmt::format("{}", (plan.value().min_bytes + plan.value().own_groups_bytes) / 2);
   Watcher watcher(2);
   ASSERT_FALSE(Train(job, {.out = folder / "run", .observer = &watcher, .stop = &watcher.stop}).ok());
   const int64_t rows = FindResumePoint(folder / "run", "")->front.state.group_rows;
