@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -264,7 +265,8 @@ Status MakeFolder(const std::string& path) {
 }
 
 Status WriteTextFile(const std::string& path, std::string_view text) {
-  Result<FileWriter> writer = FileWriter::Create(path);
+  std::array<std::byte, 1024> buffer;  // the text lies in memory already: there is nothing to gather
+  Result<FileWriter> writer = FileWriter::Create(path, buffer);
   if (!writer.ok()) return writer.status();
   PLIMSOLL_RETURN_IF_ERROR(writer->Write(text));
   return writer->Commit();

@@ -24,5 +24,8 @@ inline nlohmann::ordered_json StagesJson(const Plan& plan) {
 inline std::string JsonText(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
+inline std::string JsonLine(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace);
+}
 
 }  // namespace plimsoll

@@ -344,7 +344,7 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& asked, std::unique_ptr<Sampl
   if (!spec.ok()) return spec.status();
   if (spec->carried) PLIMSOLL_RETURN_IF_ERROR(CheckCarried(*setup));
   Resolve(setup->job, spec.value());
-  if (options.fingerprint) {
+  if (options.training) {  // whether a run is saved or not, or a plan would name another base than the run itself
     const Result<uint64_t> fingerprint = FingerprintOf(*setup->samples, setup->valid.get());
     if (!fingerprint.ok()) return fingerprint.status();
     setup->fingerprint = fingerprint.value();

@@ -37,8 +37,7 @@ struct SetupOptions {
   InstructionSet instructions = BestInstructions();
   Observer* observer = nullptr;
   // For a run that saves or goes on from what it saved:
-  bool fingerprint = false;  // of the data is wanted
-  int64_t group_rows = 0;    // rows that run together, whatever else would fit; 0: as the planner likes
+  int64_t group_rows = 0;  // rows that run together, whatever else would fit; 0: as the planner likes
   std::function<Status(const Setup&)> check = nullptr;  // may refuse the job before it is planned
   int64_t trace_bytes = 0;
 };
@@ -55,7 +54,7 @@ struct Setup {
   std::unique_ptr<ThreadPool> pool;
   std::vector<std::string> outputs;   // their names, where the job lists several
   std::unique_ptr<SpillFile> spill;   // null: the job names no folder for it
-  uint64_t fingerprint = 0;           // of the data, where it was asked for
+  uint64_t fingerprint = 0;           // of the data to train on
   int64_t trace_bytes = 0;            // for the pieces of a trace; 0: there is none
   const StopRequest* stop = nullptr;  // null: nobody asks
   PlanInput input;                    // what `plan` was made from

@@ -514,9 +514,7 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   const bool fresh = !FolderExists(options.out);
   std::optional<ResizeDesk> desk;  // its lock comes before anything is read of a folder that others may train in
   std::optional<ResumePoint> point;
-  SetupOptions setting{.observer = observer,
-                       .fingerprint = !options.out.empty() || !options.resume.empty(),
-                       .trace_bytes = options.trace.last > 0 && !options.out.empty() ? kTraceBytes : 0};
+  SetupOptions setting{.observer = observer, .trace_bytes = options.trace.last > 0 && !options.out.empty() ? kTraceBytes : 0};
   ChangedJob changed;
   if (!options.resume.empty()) {
     if (FolderExists(options.out + kSnapshotFolder)) {

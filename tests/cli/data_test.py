@@ -372,4 +372,6 @@ class Lengths(DataTest):
 
 if __name__ == "__main__":
     PROGRAM = os.path.abspath(sys.argv.pop(1))
+    if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]):
+        sys.argv.pop(1)
     unittest.main()

@@ -272,7 +272,7 @@ class Report(RunTest):
         self.assertIn("finite", done.stderr)
         page = (self.folder / "wild/report.html").read_text()
         self.assertIn("stopped", page)
-        self.assertIn("the loss is not finite", page)
+        self.assertIn("is not finite at update", page)
         self.run_cli("train", "small.toml", "--out", "none", "--memory", "1MB", code=4)
         self.assertFalse((self.folder / "none").exists())
         only = json.loads(self.run_cli("train", "small.toml", "--out", "json", "--json").stdout)
