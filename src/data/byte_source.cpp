@@ -23,7 +23,7 @@ class Plain final : public Decoder {
  public:
   Status Decode(std::span<const char>& in, std::span<char>& out) override {
     const size_t now = std::min(in.size(), out.size());
-    std::memcpy(out.data(), in.data(), now);
+    std::copy_n(in.data(), now, out.data());
     in = in.subspan(now);
     out = out.subspan(now);
     return Status::Ok();
@@ -145,9 +145,10 @@ void Fingerprint::Add(std::span<const char> bytes) {
     std::memcpy(&word, bytes.data(), sizeof word);
     mix(word);
   }
+  if (bytes.empty()) return;
   uint64_t word = 0;
   std::memcpy(&word, bytes.data(), bytes.size());
-  if (!bytes.empty()) mix(word);
+  mix(word);
 }
 
 uint64_t Fingerprint::value() const { return (sum_ ^ bytes_) * 0xc4ceb9fe1a85ec53u; }

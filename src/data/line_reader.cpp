@@ -142,7 +142,7 @@ void LineReader::Check() {
     const size_t column = lines == 0 ? bad + 1 : bad - before.rfind('\n');
     problem_ =
         fmt::format("{}:{}: byte 0x{:02x} is not UTF-8", number_ + lines, column, static_cast<unsigned char>(line_[bad]));
-  } else if (std::memchr(line_.data(), '\0', line_.size()) != nullptr) {
+  } else if (line_.find('\0') != std::string_view::npos) {
     problem_ = fmt::format("{}: holds a zero byte, which no text has", number_);
   }
 }

@@ -15,7 +15,7 @@ Job RaggedJob() {
   job.layers = {{.name = "", .kind = LSTMOptions{.units = 8}}, {.name = "", .kind = DenseOptions{}}};
   job.train.batch_size = 32;
   job.train.threads = 1;
-  job.memory.budget = "64MB";
+  job.memory.budget = "1GB";
   return job;
 }
 

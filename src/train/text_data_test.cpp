@@ -33,7 +33,7 @@ Job TextJob(const Folder& folder, const std::string& file) {
                 {.name = "", .kind = LSTMOptions{.units = 8}},
                 {.name = "", .kind = DenseOptions{}}};
   job.train.threads = 1;
-  job.memory.budget = "64MB";
+  job.memory.budget = "1GB";
   return job;
 }
 

@@ -17,6 +17,13 @@
 
 namespace plimsoll {
 
+// The program is built with a sanitizer, whose own memory is no part of any plan.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 // A folder of its own, gone with the test.
 class Folder {
  public:
