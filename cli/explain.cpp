@@ -9,6 +9,6 @@ int RunExplain(const Arguments& arguments) {
   std::vector<std::string> words = {arguments.target};
   if (!arguments.against.empty()) words.insert(words.end(), {"--against", arguments.against});
   if (!arguments.out.empty()) words.insert(words.end(), {"--out", arguments.out});
-  if (arguments.json) words.push_back("--json");
+  if (arguments.json) words.emplace_back("--json");
   return BecomeCompanion("plimsoll-report", words, arguments.json);
 }

@@ -9,6 +9,6 @@ int RunWatch(const Arguments& arguments) {
   if (arguments.target.empty())
     return Fail(arguments.json, plimsoll::Status::Usage("which run? its folder is missing", "plimsoll watch runs/NAME"));
   std::vector<std::string> words = {arguments.target, "--port", fmt::format("{}", arguments.port)};
-  if (arguments.json) words.push_back("--json");
+  if (arguments.json) words.emplace_back("--json");
   return BecomeCompanion("plimsoll-watch", words, arguments.json);
 }
