@@ -47,7 +47,6 @@ class Batch {
   void Start(const int64_t* numbers, int64_t count, int64_t step = 1);
   // The last batch that was taken, by its step, where another Batch took it: the State in the buffers is what it left.
   void ContinueAfter(int64_t step) { step_ = step; }
-  int64_t step() const { return step_; }
   // State goes on with zeros behind the batch that was taken.
   void ForgetState();
   int64_t groups() const { return (count_ + group_rows_ - 1) / group_rows_; }
