@@ -2,6 +2,7 @@
 //   steps of the block without meeting; for weight gradients they own panels. See recurrent.h for layouts.
 #include "kernels/recurrent.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/pointwise.h"
@@ -9,7 +10,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kFewRows = 8;  // fewer rows a thread: the projection is cut over row-steps instead of rows
+constexpr int64_t kFewRows = 8;               // fewer rows a thread: the projection is cut over row-steps instead of rows
+constexpr int64_t kCachedBytes = 512 * 1024;  // rows that all panels of a weight gradient read: a core's own cache holds them
 
 // One layer's block with its sizes at hand, for the functions below.
 struct Frame {
@@ -408,46 +410,54 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
 void recurrent_block_gradient(RecurrentWeights d_weights, const float* x, const BackwardBuffers& at, const BlockRows& block,
                               const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
   const Frame frame{block, shape, &tiles};
-  const int64_t row_steps = frame.row_steps, h_stride = frame.h_stride, columns = frame.columns;
+  const int64_t h_stride = frame.h_stride, columns = frame.columns;
   const Columns input = shape.of_input(), state = shape.of_state(), candidate = shape.of_reset();
   const float* h_start = at.h - block.rows[0] * h_stride;
   if (shape.has_projection()) {
-    dense_gradient(d_weights.projection, nullptr, at.d_out, at.cells + block.rows[0] * frame.stride, row_steps,
+    dense_gradient(d_weights.projection, nullptr, at.d_out, at.cells + block.rows[0] * frame.stride, frame.row_steps,
                    shape.projection(), tiles.projection, pool);
   }
+  // The rows of steps [first, end) of one panel.
+  const auto add_steps = [&](int64_t panel, int first, int end) {
+    const int64_t begin = block.first[first], count = block.first[end] - begin;
+    const float* own = at.gates + frame.Gates(panel, begin);
+    if (d_weights.bias != nullptr) {
+      add_rows(d_weights.bias + panel * input.count, own + input.begin, count, input.count, columns);
+    }
+    if (d_weights.state_bias != nullptr) {
+      add_rows(d_weights.state_bias + panel * state.count, own + state.begin, count, state.count, columns);
+    }
+    SumRows(d_weights.input + panel * shape.inputs * input.count, own + input.begin, columns, x + begin * shape.input_stride,
+            shape.input_stride, count, tiles.sum_inputs, *tiles.set);
+    if (shape.has_reset()) {
+      SumRows(d_weights.reset + panel * shape.width() * candidate.count, own + candidate.begin, columns,
+              at.reset + begin * h_stride, h_stride, count, tiles.sum_reset, *tiles.set);
+    }
+    float* d_state = d_weights.state + panel * shape.width() * state.count;
+    if (at.mask != nullptr) {
+      SumRows(d_state, own + state.begin, columns, at.masked + begin * h_stride, h_stride, count, tiles.sum_state, *tiles.set);
+      return;
+    }
+    // Pairs (h(t-1), delta(t)): the first rows[t] of the rows[t-1] rows before. Where no row stops, the pairs of following
+    // steps lie together and go in one stretch.
+    for (int step = first, next = first; step < end; step = next) {
+      const float* before = step == 0 ? h_start : at.h + block.first[step - 1] * h_stride;
+      next = step + 1;
+      if (step == 0 || block.rows[step - 1] == block.rows[step]) {
+        while (next < end && block.rows[next] == block.rows[step]) ++next;
+      }
+      SumRows(d_state, own + (block.first[step] - begin) * columns + state.begin, columns, before, h_stride,
+              block.first[next] - block.first[step], tiles.sum_state, *tiles.set);
+    }
+  };
+  // All panels read the same rows of x and h: as many steps of them as the cache holds, then the next ones.
+  const int64_t row_bytes = (shape.input_stride + h_stride) * static_cast<int64_t>(sizeof(float));
+  const int64_t cached_rows = std::max<int64_t>(kSumRows, kCachedBytes / row_bytes);
   pool.Run([&](int part) {
     const Share share = ShareOf(frame.panels, part, pool.size());
-    for (int64_t panel = share.begin; panel < share.end; ++panel) {
-      const float* own = at.gates + frame.Gates(panel, 0);
-      if (d_weights.bias != nullptr) {
-        add_rows(d_weights.bias + panel * input.count, own + input.begin, row_steps, input.count, columns);
-      }
-      if (d_weights.state_bias != nullptr) {
-        add_rows(d_weights.state_bias + panel * state.count, own + state.begin, row_steps, state.count, columns);
-      }
-      SumRows(d_weights.input + panel * shape.inputs * input.count, own + input.begin, columns, x, shape.input_stride,
-              row_steps, tiles.sum_inputs, *tiles.set);
-      if (shape.has_reset()) {
-        SumRows(d_weights.reset + panel * shape.width() * candidate.count, own + candidate.begin, columns, at.reset, h_stride,
-                row_steps, tiles.sum_reset, *tiles.set);
-      }
-      // Pairs (h(t-1), delta(t)): the first rows[t] of the rows[t-1] rows before. Where no row stops, the pairs of
-      // following steps lie together and go in one stretch.
-      float* d_state = d_weights.state + panel * shape.width() * state.count;
-      if (at.mask != nullptr) {
-        SumRows(d_state, own + state.begin, columns, at.masked, h_stride, row_steps, tiles.sum_state, *tiles.set);
-        continue;
-      }
-      for (int step = 0; step < block.steps;) {
-        const float* before = step == 0 ? h_start : at.h + block.first[step - 1] * h_stride;
-        int end = step + 1;
-        if (step == 0 || block.rows[step - 1] == block.rows[step]) {
-          while (end < block.steps && block.rows[end] == block.rows[step]) ++end;
-        }
-        SumRows(d_state, own + block.first[step] * columns + state.begin, columns, before, h_stride,
-                block.first[end] - block.first[step], tiles.sum_state, *tiles.set);
-        step = end;
-      }
+    for (int first = 0, end = 0; first < block.steps; first = end) {
+      for (end = first + 1; end < block.steps && block.first[end + 1] - block.first[first] <= cached_rows;) ++end;
+      for (int64_t panel = share.begin; panel < share.end; ++panel) add_steps(panel, first, end);
     }
   });
 }
