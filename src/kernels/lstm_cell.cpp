@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "kernels/lstm_cell.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "kernels/activation-inl.h"
@@ -15,6 +16,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Columns of a panel: i, f, g, o, each of all its units.
 constexpr int64_t kGates = 4;
+
+constexpr int64_t kRowsAhead = 32;   // a replay is the first to read the Tape again, from far away: fetched so much earlier
+constexpr int64_t kLineFloats = 16;  // of a line of the cache
 
 template <class Outer, class Gate>
 void LstmForwardBy(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT c,
@@ -53,6 +57,7 @@ void LstmReplayBy(Outer outer, const CellPanel& panel, float* HWY_RESTRICT c, fl
   ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
     const float* own = gates + row * kGates * apart + u;
     const int64_t at = row * stride + u;
+    for (int64_t line = 0; line < kGates * apart; line += kLineFloats) hwy::Prefetch(own + kRowsAhead * kGates * apart + line);
     const auto cell = CellOf(d, own, apart, c + at);
     hn::StoreU(cell, d, c + at);
     hn::StoreU(hn::Mul(hn::LoadU(d, own + 3 * apart), outer(d, cell)), d, h + at);
