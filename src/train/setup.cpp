@@ -26,7 +26,7 @@ namespace {
 // minimum, and a budget that another run has named is taken even where this one would name a little more. Both together stay
 // below the 64 KiB by which a budget may be too small to be refused.
 constexpr int64_t kBaseStep = 16 * kKiB;
-constexpr int64_t kBaseWavers = 24 * kKiB;
+constexpr int64_t kBaseWavers = 40 * kKiB;
 constexpr int64_t kStackBytes = 256 * kKiB;
 constexpr int kSpeedSamples = 5;
 
