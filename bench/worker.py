@@ -74,7 +74,7 @@ class Worker:
 
 
 def plimsoll_worker(program, problem, threads):
-    """A worker of build/plimsoll_bench, ready."""
+    """A worker of build/plimsoll-bench, ready."""
     worker = Worker([program, problem, "--threads", str(threads), "--worker"], threads)
     worker.ask(None, "ready")
     return worker

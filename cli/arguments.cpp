@@ -32,6 +32,10 @@ enum FlagSet : unsigned {
   ResumeFlags = 256,
   ExplainFlags = 512,
   WatchFlags = 1024,
+  BenchFlags = 2048,
+  PredictFlags = 4096,
+  GenerateFlags = 8192,
+  QuietFlags = 16384,  // the part of ProgressFlags that is not about a run
 };
 
 struct Verb {
@@ -71,6 +75,23 @@ const std::vector<Verb>& Verbs() {
        DataFlags,
        {"plimsoll evaluate runs/reviews", "plimsoll evaluate runs/reviews --data test.npz --json"},
        RunEvaluate},
+      {"predict",
+       {},
+       "RUN",
+       "run folder or model folder",
+       "tells what a trained model says of new data: a line for each sample",
+       PredictFlags,
+       {"plimsoll predict runs/reviews new.txt --top 3", "plimsoll predict runs/reviews --format tsv < new.txt > said.tsv"},
+       RunPredict},
+      {"generate",
+       {},
+       "RUN",
+       "run folder or model folder of a language model",
+       "makes text with a language model",
+       GenerateFlags | QuietFlags,
+       {"plimsoll generate runs/plays --prompt 'ROMEO:' --tokens 500 --temperature 0.8",
+        "plimsoll generate runs/names --count 20 --json"},
+       RunGenerate},
       {"lengths",
        {},
        "JOB",
@@ -119,6 +140,14 @@ const std::vector<Verb>& Verbs() {
        WatchFlags,
        {"plimsoll watch runs/reviews", "plimsoll watch runs/reviews --port 0"},
        RunWatch},
+      {"bench",
+       {},
+       "PROBLEM",
+       "such as \"lstm t100 b64 d256 h256\": steps, rows, inputs, units",
+       "measures how fast this machine trains, and in how much memory",
+       BenchFlags,
+       {"plimsoll bench", "plimsoll bench \"lstm t100 b64 d256 h256\" \"gru t900 b32 d128 h128 ragged m40MB\" --json"},
+       RunBench},
       {"completion",
        {},
        "SHELL",
@@ -148,6 +177,8 @@ const std::vector<Verb>& Verbs() {
 }
 
 constexpr std::array<std::string_view, 5> kFormats = {"auto", "bar", "line", "json", "none"};
+constexpr std::array<std::string_view, 2> kAnswerFormats = {"jsonl", "tsv"};
+constexpr std::array<std::string_view, 6> kInputFormats = {"auto", "text", "tsv", "csv", "jsonl", "conll"};
 constexpr std::array<std::string_view, 3> kColors = {"auto", "never", "always"};
 
 // Short names of job keys. Their values are checked by the job's own table.
@@ -257,7 +288,11 @@ struct Bound {
 };
 
 void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& bound) {
-  if (!verb.target.empty()) {
+  if (verb.flags & BenchFlags) {
+    app.add_option(std::string(verb.target), arguments.problems, std::string(verb.target_about))->type_name("");
+    app.add_option("--threads", arguments.threads, "0: all cores")->type_name("N")->take_last();
+    app.add_option("--seconds", arguments.seconds, "that each problem is timed; 3 unless said")->type_name("S")->take_last();
+  } else if (!verb.target.empty()) {
     app.add_option(std::string(verb.target), arguments.target, std::string(verb.target_about))->type_name("");
   }
   if (verb.flags & JobFlags) {
@@ -280,6 +315,44 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
     app.add_option("--initial-state", arguments.initial_state, ".npy of what State begins with, beside a .npy data file")
         ->type_name("FILE")
         ->take_last();
+    app.add_option("--memory", arguments.memory, "instead of the budget of the run")->type_name("SIZE")->take_last();
+    app.add_option("--threads", arguments.threads, "0: as the run had")->type_name("N")->take_last();
+  }
+  if (verb.flags & PredictFlags) {
+    app.add_option("FILE", arguments.input, "text, a table, JSON lines, .npy or .npz; -, or none: stdin")->type_name("");
+    app.add_option("--top", arguments.top, "classes that are told with their probabilities; 1 unless said")
+        ->type_name("N")
+        ->take_last();
+    app.add_option("--format", arguments.format, "of the answer: jsonl or tsv")->type_name("HOW")->take_last();
+    app.add_option("--input-format", arguments.input_format, "of text: auto, text, tsv, csv, jsonl or conll")
+        ->type_name("HOW")
+        ->take_last();
+    app.add_option("--skip-bad", arguments.skip_bad, "bad lines to pass over; each has its line in the answer")
+        ->type_name("N")
+        ->take_last();
+    app.add_option("--lengths", arguments.lengths, ".npy of lengths, beside a .npy file")->type_name("FILE")->take_last();
+    app.add_option("--initial-state", arguments.initial_state, ".npy of what State begins with, beside a .npy file")
+        ->type_name("FILE")
+        ->take_last();
+    app.add_option("--memory", arguments.memory, "instead of the budget of the run")->type_name("SIZE")->take_last();
+    app.add_option("--threads", arguments.threads, "0: as the run had")->type_name("N")->take_last();
+  }
+  if (verb.flags & GenerateFlags) {
+    app.add_option("--prompt", arguments.prompt, "what the text follows")->type_name("TEXT")->take_last();
+    app.add_option("--prompt-file", arguments.prompt_file, "the same from a file")->type_name("FILE")->take_last();
+    app.add_option("--tokens", arguments.tokens, "most tokens of a text; 256 unless said")->type_name("N")->take_last();
+    app.add_option("--temperature", arguments.temperature, "1 unless said; 0: the most probable token each time")
+        ->type_name("X")
+        ->take_last();
+    app.add_option("--top-k", arguments.top_k, "draw from so many of the most probable tokens; 0: all")
+        ->type_name("N")
+        ->take_last();
+    app.add_option("--top-p", arguments.top_p, "draw from those that have this probability together; 1: all")
+        ->type_name("X")
+        ->take_last();
+    app.add_option("--seed", arguments.seed, "of the draws; 1 unless said")->type_name("N")->take_last();
+    app.add_option("--stop", arguments.stop, "a text ends before this")->type_name("TEXT")->take_last();
+    app.add_option("--count", arguments.count, "texts to make; 1 unless said")->type_name("N")->take_last();
     app.add_option("--memory", arguments.memory, "instead of the budget of the run")->type_name("SIZE")->take_last();
     app.add_option("--threads", arguments.threads, "0: as the run had")->type_name("N")->take_last();
   }
@@ -326,13 +399,15 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
     app.add_flag("--print-config", arguments.print_config, "write the complete job as TOML, and end")->group("Run");
   }
   app.add_flag("--json", arguments.json, "the result, or the error, as one JSON object")->group("Run");
-  if (verb.flags & ProgressFlags) {
+  if (verb.flags & (ProgressFlags | QuietFlags)) {
     app.add_flag("--quiet", arguments.quiet, "no progress")->group("Run");
     app.add_option("--log-format", arguments.log_format, "auto, bar, line, json or none")
         ->type_name("HOW")
         ->group("Run")
         ->take_last();
     app.add_option("--color", arguments.color, "auto, never or always")->type_name("WHEN")->group("Run")->take_last();
+  }
+  if (verb.flags & ProgressFlags) {
     app.add_option("--log-every", arguments.log_every, "updates between two lines of the run's logs")
         ->type_name("N")
         ->group("")
@@ -385,6 +460,12 @@ Status CheckTraceSteps(const Arguments& arguments) {
 Status CheckValues(const Arguments& arguments) {
   PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--log-format", arguments.log_format, kFormats));
   PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--color", arguments.color, kColors));
+  PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--format", arguments.format, kAnswerFormats));
+  PLIMSOLL_RETURN_IF_ERROR(CheckChoice("--input-format", arguments.input_format, kInputFormats));
+  if (arguments.top < 1 || arguments.top > 65536)
+    return Status::Usage(fmt::format("--top: wanted a whole number from 1 to 65536, got {}", arguments.top));
+  if (arguments.skip_bad < 0)
+    return Status::Usage(fmt::format("--skip-bad: wanted a whole number from 0 on, got {}", arguments.skip_bad));
   if (arguments.log_every < 0)
     return Status::Usage(fmt::format("--log-every: wanted a whole number from 1 on, got {}", arguments.log_every));
   PLIMSOLL_RETURN_IF_ERROR(CheckTraceSteps(arguments));
@@ -459,6 +540,8 @@ std::vector<VerbFacts> DescribeVerbs() {
           .name = "--" + option->get_lnames().front(), .value = "", .about = option->get_description(), .choices = {}});
       if (option->get_items_expected_max() > 0) flag.value = option->get_type_name();
       if (flag.name == "--log-format") flag.choices = {kFormats.begin(), kFormats.end()};
+      if (flag.name == "--format") flag.choices = {kAnswerFormats.begin(), kAnswerFormats.end()};
+      if (flag.name == "--input-format") flag.choices = {kInputFormats.begin(), kInputFormats.end()};
       if (flag.name == "--color") flag.choices = {kColors.begin(), kColors.end()};
     }
     described.push_back(std::move(facts));

@@ -18,6 +18,7 @@
 
 struct Arguments {
   std::string target;  // job file; evaluate: run or model folder
+  std::string input;   // predict: its data
   std::vector<plimsoll::JobOverride> overrides;
   std::string out;
   bool json = false;
@@ -42,9 +43,26 @@ struct Arguments {
   std::string initial_state;
   std::string memory;
   int64_t threads = 0;
-  double wait_seconds = 120.0;  // resize
-  std::string against;          // explain
-  int64_t port = 6006;          // watch
+  // predict
+  int64_t top = 1;
+  std::string format = "jsonl";
+  std::string input_format = "auto";
+  int64_t skip_bad = 0;
+  double wait_seconds = 120.0;        // resize
+  std::string against;                // explain
+  int64_t port = 6006;                // watch
+  std::vector<std::string> problems;  // bench
+  double seconds = 3.0;
+  // generate
+  std::string prompt;
+  std::string prompt_file;
+  int64_t tokens = 256;
+  double temperature = 1.0;
+  int64_t top_k = 0;
+  double top_p = 1.0;
+  uint64_t seed = 1;
+  std::string stop;
+  int64_t count = 1;
 };
 
 struct Parsed {

@@ -1,6 +1,5 @@
-// companion: the programs beside this one that read what a run has left behind. They are programs of their own so that the
-// pages
-//   of what draws and serves never count against the budget of what trains.
+// companion: the programs beside this one: what reads what a run has left behind, and what measures speed. They are programs of
+//   their own so that the pages of what draws, serves and times never count against the budget of what trains.
 #pragma once
 
 #include <string>

@@ -3,8 +3,57 @@
 #include <plimsoll/text.h>
 #include <plimsoll/trainer.h>
 
+#include <algorithm>
+
 #include "output.h"
 #include "verbs.h"
+
+namespace {
+
+constexpr size_t kMostListed = 100;  // classes of a table; --json has them all
+
+// The classes as scikit-learn's classification_report lists them.
+std::string ClassTable(const std::vector<plimsoll::ClassScore>& classes) {
+  size_t widest = 5;
+  const size_t shown = std::min(classes.size(), kMostListed);
+  for (size_t i = 0; i < shown; ++i) widest = std::max(widest, std::min<size_t>(classes[i].name.size(), 32));
+  std::string text = fmt::format("\n{:>{}}  precision  recall      f1  support\n", "class", widest);
+  for (size_t i = 0; i < shown; ++i) {
+    const plimsoll::ClassScore& one = classes[i];
+    text += fmt::format("{:>{}}  {:9.3f}  {:6.3f}  {:6.3f}  {:7}\n", Plain(one.name.substr(0, 32)), widest, one.precision,
+                        one.recall, one.f1, one.support);
+  }
+  if (shown < classes.size()) text += fmt::format("{:>{}}  and {} more: --json has them\n", "", widest, classes.size() - shown);
+  return text;
+}
+
+// A row a true class, a column a class that was given for it, by number.
+std::string ConfusionTable(const std::vector<int64_t>& confusion, const std::vector<plimsoll::ClassScore>& classes) {
+  const size_t count = classes.size();
+  size_t widest = 5;
+  for (const plimsoll::ClassScore& one : classes) widest = std::max(widest, std::min<size_t>(one.name.size(), 16));
+  const size_t cell = std::max<size_t>(3, fmt::formatted_size("{}", *std::max_element(confusion.begin(), confusion.end())));
+  std::string text = fmt::format("\n{:>{}}     taken for\n{:>{}}     ", "", widest, "", widest);
+  for (size_t i = 0; i < count; ++i) text += fmt::format(" {:>{}}", i, cell);
+  text += "\n";
+  for (size_t row = 0; row < count; ++row) {
+    text += fmt::format("{:>{}} {:>3} ", Plain(classes[row].name.substr(0, 16)), widest, row);
+    for (size_t i = 0; i < count; ++i) text += fmt::format(" {:>{}}", confusion[row * count + i], cell);
+    text += "\n";
+  }
+  return text;
+}
+
+Json ReportJson(const plimsoll::EvaluateResult& result) {
+  Json classes = Json::array();
+  for (const plimsoll::ClassScore& one : result.classes) {
+    classes.push_back(
+        {{"class", one.name}, {"precision", one.precision}, {"recall", one.recall}, {"f1", one.f1}, {"support", one.support}});
+  }
+  return classes;
+}
+
+}  // namespace
 
 int RunEvaluate(const Arguments& arguments) {
   using plimsoll::Status;
@@ -33,10 +82,20 @@ int RunEvaluate(const Arguments& arguments) {
     json["samples"] = result->samples;
     json["peak_bytes"] = result->peak_bytes;
     json["budget_bytes"] = result->plan.budget_bytes;
+    if (!result->classes.empty()) json["classes"] = ReportJson(*result);
+    const size_t count = result->classes.size();
+    for (size_t row = 0; row < count && !result->confusion.empty(); ++row) {
+      const auto* first = result->confusion.data() + row * count;
+      json["confusion"].push_back(std::vector<int64_t>(first, first + count));
+    }
     return AnswerJson(json);
   }
+  std::string tables;
+  if (!result->classes.empty()) tables = ClassTable(result->classes);
+  if (!result->confusion.empty()) tables += ConfusionTable(result->confusion, result->classes);
   return Answer(fmt::format("score   {}\n        {} targets of {} samples\nmemory  planned {} · measured {} · budget {}\n",
                             ScoreText(result->score, result->outputs), result->score.items, result->samples,
                             plimsoll::PrettyBytes(result->plan.peak_bytes), plimsoll::PrettyBytes(result->peak_bytes),
-                            plimsoll::PrettyBytes(result->plan.budget_bytes)));
+                            plimsoll::PrettyBytes(result->plan.budget_bytes)) +
+                tables);
 }

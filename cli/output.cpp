@@ -49,6 +49,13 @@ std::unique_ptr<plimsoll::Observer> ProgressFor(const Arguments& arguments) {
   return plimsoll::MakeProgress(options);
 }
 
+std::string Plain(std::string name) {
+  for (char& c : name) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+  }
+  return name;
+}
+
 int TerminalColumns() {
   winsize size{};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -69,6 +76,8 @@ std::string LossText(double loss, double accuracy) {
 std::string ScoreText(const plimsoll::Score& score, const std::vector<std::string>& outputs) {
   std::string text = LossText(score.loss, score.accuracy);
   if (score.label_error_rate >= 0.0) text += fmt::format(" · label error rate {:.3f}", score.label_error_rate);
+  for (const plimsoll::MetricValue& metric : score.metrics)
+    text += fmt::format(" · {} {:.4g}", plimsoll::MetricName(metric.metric), metric.value);
   for (size_t i = 0; i < outputs.size(); ++i) {
     text +=
         fmt::format("{}{} {}", i == 0 ? " (" : ", ", outputs[i], LossText(score.outputs[i].loss, score.outputs[i].accuracy));
@@ -80,6 +89,7 @@ Json ScoreJson(const plimsoll::Score& score, const std::vector<std::string>& out
   Json json = {{"loss", score.loss}};
   if (score.accuracy >= 0.0) json["accuracy"] = score.accuracy;
   if (score.label_error_rate >= 0.0) json["label_error_rate"] = score.label_error_rate;
+  for (const plimsoll::MetricValue& metric : score.metrics) json[plimsoll::MetricName(metric.metric)] = metric.value;
   json["items"] = score.items;
   for (size_t i = 0; i < outputs.size(); ++i) {
     Json own = {{"loss", score.outputs[i].loss}};

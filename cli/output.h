@@ -25,6 +25,9 @@ int Fail(bool as_json, const plimsoll::Status& status);
 // The listener that the flags ask for, on stderr.
 std::unique_ptr<plimsoll::Observer> ProgressFor(const Arguments& arguments);
 
+// A name of the user's without what would move a cursor.
+std::string Plain(std::string name);
+
 int TerminalColumns();  // of stdout; 80 where it is no terminal
 
 // "loss 0.3121 · accuracy 0.871"; `outputs` are the names of several: then "loss 0.5 (tags loss 0.3121, mood loss 0.19)".

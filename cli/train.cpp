@@ -79,6 +79,10 @@ int Resume(Arguments arguments) {
                                               fmt::format("plimsoll train --resume {} --out RUN", arguments.resume)));
   const std::string run = ResumedRun(arguments);
   if (arguments.target.empty() && !run.empty() && Exists(run + "/job.toml")) arguments.target = run + "/job.toml";
+  const bool is_nothing = IsFolder(arguments.resume) ? !IsFolder(run + "/snapshots") : !Exists(arguments.resume);
+  if (named && arguments.target.empty() && is_nothing)
+    return Fail(arguments.json, Status::Data(fmt::format("{}: there is no run to go on with", arguments.resume),
+                                             "name the folder of a run that has saved"));
   const JobOrExit loaded = LoadJob(arguments);
   if (!loaded.job) return loaded.exit_code;
   if (arguments.dry_run) return RunPlan(arguments);

@@ -6,6 +6,8 @@
 int RunTrain(const Arguments& arguments);
 int RunPlan(const Arguments& arguments);
 int RunEvaluate(const Arguments& arguments);
+int RunPredict(const Arguments& arguments);
+int RunGenerate(const Arguments& arguments);
 int RunLengths(const Arguments& arguments);
 int RunSummary(const Arguments& arguments);
 int RunVerify(const Arguments& arguments);
@@ -13,5 +15,6 @@ int RunDoctor(const Arguments& arguments);
 int RunResize(const Arguments& arguments);
 int RunExplain(const Arguments& arguments);
 int RunWatch(const Arguments& arguments);
+int RunBench(const Arguments& arguments);
 int RunCompletion(const Arguments& arguments);
 int RunDemo(const Arguments& arguments);

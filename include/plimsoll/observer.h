@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "plimsoll/metric.h"
+
 namespace plimsoll {
 
 struct Plan;
@@ -62,6 +64,8 @@ struct Score {
   std::array<OutputScore, kMostOutputs> outputs = {};  // of a job with [[outputs]]: each of them, in that order
   // Loss ctc, scored data: edit distance of what the outputs spell to the targets, a label; else negative.
   double label_error_rate = -1.0;
+  // Of train.metrics. Of an epoch's training only those that follow from its loss.
+  MetricValues metrics = {};
 };
 
 struct EpochReport {
@@ -74,6 +78,8 @@ struct EpochReport {
   bool has_valid = false;
   Score valid;
   int64_t peak_bytes = 0;                     // VmHWM
+  int64_t useful_row_steps = 0;               // steps of the samples trained on since the process began, by their lengths
+  int64_t computed_row_steps = 0;             // steps that were run for them, recompute not counted; more would be padding
   std::span<const std::string> outputs = {};  // names of several outputs, as the scores list them; there while it is told
 };
 
@@ -112,6 +118,28 @@ struct RunFacts {
   std::span<const std::string> layers = {};  // names
 };
 
+// What the last score keeps of a few samples: what was wanted, and what the model gave. A sample has one of these for each
+// step, or for each value or label of its one target; with one target a sample, those before it only hold ids of its inputs.
+enum class ExampleKind : int {
+  Classes,  // one class a sample
+  Steps,    // one class a step
+  Spelt,    // a sequence of labels without steps, and the labels that the model spells: each in a place of its own
+  Labels,   // several labels a sample: those that are wanted or given, with `step` for their numbers
+  Values
+};
+const char* ExampleKindName(ExampleKind kind);  // "classes", "steps", ...
+struct Example {
+  int32_t sample = -1;                           // among those that were picked, from 0
+  int32_t step = 0;                              // of the sequence; or which value or label of its target
+  int32_t input = -1;                            // the id that was read at this step; negative: none was
+  int32_t target = -1;                           // class that was wanted; negative: none
+  std::array<int32_t, 3> likely = {-1, -1, -1};  // classes that the model gives, the likeliest first
+  std::array<float, 3> probability = {};         // of each
+  float wanted = 0.0f;                           // Values and Labels: a value, or 1 for a label that was wanted
+  float given = 0.0f;                            // the model's value, or the label's probability
+};
+inline constexpr size_t kMostExamples = 256;
+
 // What came of a run; told once, when it has ended well.
 struct RunEnd {
   Score first;
@@ -123,13 +151,18 @@ struct RunEnd {
   // Of the last score: [true class][class with the largest output], where there are few classes; else empty.
   int64_t classes = 0;
   std::span<const int64_t> confusion = {};
+  // Of the last score, and of the first output where there are several.
+  ExampleKind example_kind = ExampleKind::Values;
+  std::span<const Example> examples = {};
 };
 
-// Work that is no step of training and takes its time: validation, getting data ready.
+// Work that is no step of training and takes its time: validation, getting data ready, making text.
 struct WorkReport {
-  std::string_view what;  // "validation"
+  std::string_view what;  // "validation", "generation"
   int64_t done = 0;
-  int64_t total = 0;  // 0: not known
+  int64_t total = 0;           // 0: not known
+  int64_t resident_bytes = 0;  // measured; 0: not measured, and no budget is told
+  int64_t budget_bytes = 0;
 };
 
 // Text on its way into a Store, before a job is planned.

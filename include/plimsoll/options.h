@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "plimsoll/metric.h"
 #include "plimsoll/status.h"
 
 namespace plimsoll {
@@ -28,7 +29,7 @@ constexpr const char* TaskName(Task task) {  // as a job writes it
   return kNames[static_cast<int>(task)];
 }
 enum class DataFormat { Auto, Text, Tsv, Csv, Jsonl, Conll };
-enum class TokenKind { Auto, Byte, Char, Word, Ids };
+enum class TokenKind { Auto, Byte, Char, Word, Ids, Bpe };  // Bpe: byte-pair encoding
 enum class Activation { Linear, Relu, Tanh, Sigmoid, Softmax, HardSigmoid, Softsign, Elu, LeakyRelu };
 enum class PoolingMode { Last, Mean, Max, State };  // State: of the recurrent layer that it reads, h and then c
 enum class MergeMode { Concatenate, Add, Multiply };
@@ -76,6 +77,8 @@ struct DataOptions {
   std::string text = {};                      // column of the text, by its name or its number from 1 on
   std::vector<std::string> label = {};        // column of the label; several: values of a target (regress, forecast)
   std::vector<std::string> inputs = {};       // columns of numbers instead of text
+  std::vector<std::string> categories = {};   // columns of a table: a feature for each value, at every step
+  std::vector<std::string> dates = {};        // columns of ISO dates: their place in day, week and year, at every step
   std::string series = {};                    // forecast: column that names the series a row belongs to; empty: all are of one
   std::optional<bool> header = std::nullopt;  // of a table; unset: there is one where a column is asked for by a name
   TokenKind tokens = TokenKind::Auto;         // auto: words, and characters for lm
@@ -271,7 +274,15 @@ enum class Loss {
 };
 enum class OptimizerKind { Adam, AdamW, Sgd, RmsProp, Adagrad, LazyAdam };
 // What is looked at behind each epoch, by early stopping, the plateau schedule and the choice of the best epoch.
-enum class Monitor { Auto, Loss, Accuracy, ValLoss, ValAccuracy, ValLabelErrorRate };
+enum class Monitor { Auto, Loss, Accuracy, ValLoss, ValAccuracy, ValLabelErrorRate, FirstMetric };
+// A metric of the validation data as what is looked at; one for each, from FirstMetric on.
+constexpr Monitor MonitorOf(Metric metric) {
+  return static_cast<Monitor>(static_cast<int>(Monitor::FirstMetric) + static_cast<int>(metric));
+}
+constexpr std::optional<Metric> MetricOf(Monitor monitor) {
+  if (monitor < Monitor::FirstMetric) return std::nullopt;
+  return static_cast<Metric>(static_cast<int>(monitor) - static_cast<int>(Monitor::FirstMetric));
+}
 enum class LrSchedule { Constant, Linear, Cosine, Polynomial, InverseSqrt, Step, Exponential, OneCycle, Plateau };
 struct TrainOptions {
   int64_t batch_size = 32;  // sequences one update covers
@@ -286,6 +297,9 @@ struct TrainOptions {
   std::vector<double> class_weight = {};  // classify: what an item of each class counts in training; empty: all alike
   std::shared_ptr<const CustomLoss> custom_loss = nullptr;  // with Loss::Custom; not in job files
   std::shared_ptr<CustomMetric> custom_metric = nullptr;    // of every score; not in job files
+  // Figures of every score; unset: as the task asks (docs/training.md). What is monitored is among them anyway.
+  std::optional<std::vector<Metric>> metrics = std::nullopt;
+  int64_t top_k = 5;  // top_k_accuracy: a hit is among so many largest outputs
   OptimizerKind optimizer = OptimizerKind::Adam;
   std::optional<double> learning_rate = std::nullopt;  // unset: 0.01 for sgd, 0.001 for the others
   double beta_1 = 0.9;                                 // the adams

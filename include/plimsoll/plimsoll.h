@@ -3,9 +3,11 @@
 
 #include "plimsoll/custom.h"
 #include "plimsoll/data.h"
+#include "plimsoll/generate.h"
 #include "plimsoll/observer.h"
 #include "plimsoll/options.h"
 #include "plimsoll/plan.h"
+#include "plimsoll/predict.h"
 #include "plimsoll/progress.h"
 #include "plimsoll/session.h"
 #include "plimsoll/status.h"

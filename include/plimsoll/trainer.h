@@ -90,12 +90,22 @@ struct EvaluateRequest {
   std::shared_ptr<const CustomLoss> custom_loss = nullptr;
   std::shared_ptr<CustomMetric> custom_metric = nullptr;
 };
+// Of one class, or of one of several labels.
+struct ClassScore {
+  std::string name;  // of arrays its number
+  double precision = 0.0;
+  double recall = 0.0;
+  double f1 = 0.0;
+  int64_t support = 0;  // items that are of it
+};
 struct EvaluateResult {
   Score score;
   int64_t samples = 0;
   Plan plan;
   int64_t peak_bytes = 0;
   std::vector<std::string> outputs;  // as in RunResult
+  std::vector<ClassScore> classes;   // empty: there are none, or it is a language model
+  std::vector<int64_t> confusion;    // [true class][class that was given], where there are few; else empty
 };
 Result<EvaluateResult> Evaluate(const EvaluateRequest& request);
 

@@ -12,7 +12,7 @@ using RandomWords = std::array<uint32_t, 4>;
 RandomWords Philox(uint64_t key, const RandomWords& counter);
 
 // A seed for one purpose, so that two uses of one seed do not share numbers.
-enum class RandomUse : uint64_t { Weights = 1, Order = 2, Dropout = 3, Data = 4, Split = 5, Test = 6 };
+enum class RandomUse : uint64_t { Weights = 1, Order = 2, Dropout = 3, Data = 4, Split = 5, Test = 6, Generate = 7 };
 uint64_t SeedFor(uint64_t seed, RandomUse use);
 
 // Uniform in [0, 1), 24 bits.

@@ -1,6 +1,8 @@
-// Counts what operator new is asked for, to hold the readers to their promises: no allocation after opening, and none by
-// a number that a file merely claims.
+// Counts what operator new is asked for, to hold the readers to their promises: no allocation after opening, none by a number
+// that a file merely claims, and no more than a bound where there is one.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,6 +10,7 @@
 #include <new>
 
 #include "base/file.h"
+#include "data/bpe_trainer.h"
 #include "data/npy_test_files.h"
 #include "data/samples.h"
 #include "data/text_test_files.h"
@@ -15,17 +18,26 @@
 namespace {
 std::atomic<int64_t> allocations = 0;
 std::atomic<size_t> largest = 0;
+std::atomic<size_t> live = 0;  // bytes that are held now, and the most that were
+std::atomic<size_t> peak = 0;
 }  // namespace
 
 // Not inlined, or the compiler sees free() meet memory of operator new and warns.
 [[gnu::noinline]] void* operator new(size_t bytes) {
   ++allocations;
   largest = std::max(largest.load(), bytes);
-  if (void* memory = std::malloc(bytes)) return memory;
+  if (void* memory = std::malloc(bytes)) {
+    live += malloc_usable_size(memory);
+    peak = std::max(peak.load(), live.load());
+    return memory;
+  }
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  if (memory != nullptr) live -= malloc_usable_size(memory);
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { operator delete(memory); }
 
 namespace plimsoll {
 namespace {
@@ -45,6 +57,25 @@ TEST(Allocation, TheCounterSeesAllocations) {
   const int64_t before = allocations;
   const auto number = std::make_unique<int64_t>(before);
   EXPECT_EQ(allocations - *number, 1);
+}
+
+TEST(Allocation, LearningPiecesOfWordsStaysInsideItsBound) {
+  constexpr int64_t kBound = 4 << 20;
+  const size_t before = live;
+  peak = before;
+  TokenCounter counter(kBound / 2);
+  uint64_t number = 1;
+  for (int i = 0; i < 300'000; ++i) {
+    number = number * 6364136223846793005u + 1442695040888963407u;
+    const uint64_t word = number >> (33 + (number >> 60));  // small numbers come often
+    counter.Add(fmt::format(" {:x}", word * word));
+  }
+  EXPECT_GT(counter.drops(), 0);
+  const LearntPieces learnt = LearnPieces(std::move(counter), 5000, kBound);
+  EXPECT_EQ(learnt.pieces.size(), 5000);
+  EXPECT_LT(learnt.words, learnt.all_words);
+  EXPECT_LE(peak - before, static_cast<size_t>(kBound));
+  EXPECT_GT(peak - before, static_cast<size_t>(kBound / 2)) << "negative control: what is held is seen";
 }
 
 TEST(Allocation, ReadingAStoreAllocatesNothing) {

@@ -1,6 +1,7 @@
 #include "data/batch.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/check.h"
@@ -8,27 +9,39 @@
 namespace plimsoll {
 namespace {
 
-// Reads the rows of a sequence, of `bytes` each, through the row buffer and deals them out to their row-steps; reversed: from
-// its end.
+// Reads the rows of a sequence, of `bytes` each, by way of a buffer and deals them out to their row-steps; reversed: from its
+// end.
 template <typename ReadRows>
-Status DealRow(const RowGroup& group, int64_t row, int64_t bytes, bool reversed, char* buffer, void* out,
+Status DealRow(const RowGroup& group, int64_t row, int64_t bytes, bool reversed, Batch::Way way, void* out,
                const ReadRows& read) {
-  const int64_t at_once = std::max<int64_t>(1, kRowBufferBytes / bytes);
-  PLIMSOLL_CHECK(bytes <= kRowBufferBytes, "one step's values fit the row buffer; the job reader bounds the width");
+  const int64_t at_once = way.bytes / bytes;
+  PLIMSOLL_CHECK(at_once > 0, "one step's values fit the row buffer; the job reader bounds the width");
   const int64_t length = group.lengths[row];
   int64_t place = row;  // row-step of (row, t): those before t, then the row
   int64_t active = group.rows;
   for (int64_t first = 0; first < length; first += at_once) {
     const int64_t steps = std::min(at_once, length - first);
-    PLIMSOLL_RETURN_IF_ERROR(read(reversed ? length - first - steps : first, steps, buffer));
+    PLIMSOLL_RETURN_IF_ERROR(read(reversed ? length - first - steps : first, steps, way.buffer));
     for (int64_t t = 0; t < steps; ++t) {
-      const char* from = buffer + (reversed ? steps - 1 - t : t) * bytes;
+      const char* from = way.buffer + (reversed ? steps - 1 - t : t) * bytes;
       std::memcpy(static_cast<char*>(out) + place * bytes, from, static_cast<size_t>(bytes));
       while (active > 0 && group.lengths[active - 1] <= first + t) --active;
       place += active;
     }
   }
   return Status::Ok();
+}
+
+// The rows of a group that belong to a part, such that all parts have about as many row-steps.
+Share RowsOf(const RowGroup& group, int part, int parts) {
+  int64_t all = 0, before = 0, row = 0;
+  for (int64_t i = 0; i < group.rows; ++i) all += group.lengths[i];
+  const auto skip_to = [&](int end) {
+    for (; row < group.rows && before * parts < all * end; ++row) before += group.lengths[row];
+    return row;
+  };
+  const int64_t begin = skip_to(part);
+  return {begin, skip_to(part + 1)};
 }
 
 }  // namespace
@@ -97,9 +110,24 @@ Result<RowGroup> Batch::Read(int64_t group) {
 
 Status Batch::ReadInputs(const RowGroup& group) {
   const int64_t bytes = samples_->shape().width * 4;
-  for (int64_t row = 0; row < group.rows; ++row) {
+  const int parts =
+      samples_->many_readers() ? static_cast<int>(std::clamp<int64_t>(kRowBufferBytes / bytes, 1, pool_->size())) : 1;
+  const int64_t own = kRowBufferBytes / parts / bytes * bytes;  // of the row buffer: whole steps, so that values are aligned
+  std::atomic<bool> failed = false;
+  pool_->Run([&](int part) {
+    if (part >= parts) return;
+    const Way way{buffers_.row + part * own, own};
+    if (!ReadInputRows(group, RowsOf(group, part, parts), way).ok()) failed = true;
+  });
+  // The sample that is named does not depend on the number of threads.
+  return failed ? ReadInputRows(group, {0, group.rows}, {buffers_.row, kRowBufferBytes}) : Status::Ok();
+}
+
+Status Batch::ReadInputRows(const RowGroup& group, Share rows, Way way) {
+  const int64_t bytes = samples_->shape().width * 4;
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
     PLIMSOLL_RETURN_IF_ERROR(DealRow(
-        group, row, bytes, reversed_, buffers_.row, buffers_.inputs,
+        group, row, bytes, reversed_, way, buffers_.inputs,
         [&](int64_t first, int64_t steps, void* out) { return samples_->ReadInputs(group.samples[row], first, steps, out); }));
   }
   return Status::Ok();
@@ -115,10 +143,10 @@ Status Batch::ReadTargets(size_t output, const RowGroup& group) {
       buffers_.target_lengths[row] = static_cast<int32_t>(labels);
       PLIMSOLL_RETURN_IF_ERROR(samples_->ReadTargets(group.samples[row], 0, labels, buffer + row * longest * bytes));
     } else if (target.per_step) {
-      PLIMSOLL_RETURN_IF_ERROR(
-          DealRow(group, row, bytes, /*reversed=*/false, buffers_.row, buffer, [&](int64_t first, int64_t steps, void* out) {
-            return samples_->ReadTargetsOf(output, group.samples[row], first, steps, out);
-          }));
+      PLIMSOLL_RETURN_IF_ERROR(DealRow(group, row, bytes, /*reversed=*/false, {buffers_.row, kRowBufferBytes}, buffer,
+                                       [&](int64_t first, int64_t steps, void* out) {
+                                         return samples_->ReadTargetsOf(output, group.samples[row], first, steps, out);
+                                       }));
     } else {
       PLIMSOLL_RETURN_IF_ERROR(samples_->ReadTargetsOf(output, group.samples[row], 0, 1, buffer + row * bytes));
     }

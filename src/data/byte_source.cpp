@@ -1,6 +1,8 @@
 #include "data/byte_source.h"
 
+#include <errno.h>
 #include <fmt/format.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -117,17 +119,13 @@ class Zstd final : public Decoder {
   bool complete_ = false;
 };
 
-Result<std::unique_ptr<Decoder>> DecoderFor(const File& file, int64_t most_window) {
-  std::array<char, 4> first{};
-  const int64_t bytes = std::min<int64_t>(file.size(), first.size());
-  PLIMSOLL_RETURN_IF_ERROR(file.ReadAt(0, bytes, first.data()));
-  const std::string_view start(first.data(), static_cast<size_t>(bytes));
-  if (start.starts_with("\x1f\x8b"sv)) return std::unique_ptr<Decoder>(std::make_unique<Gzip>(file.path()));
+// `start`: the first bytes.
+Result<std::unique_ptr<Decoder>> DecoderFor(const std::string& path, std::string_view start, int64_t most_window) {
+  if (start.starts_with("\x1f\x8b"sv)) return std::unique_ptr<Decoder>(std::make_unique<Gzip>(path));
   if (start.starts_with("\x28\xb5\x2f\xfd"sv)) {
     Result<std::unique_ptr<ZstdLibrary>> library = ZstdLibrary::Load();
-    if (!library.ok())
-      return Status::Data(fmt::format("{}: {}", file.path(), library.status().message()), library.status().hint());
-    return std::unique_ptr<Decoder>(std::make_unique<Zstd>(file.path(), std::move(library).value(), most_window));
+    if (!library.ok()) return Status::Data(fmt::format("{}: {}", path, library.status().message()), library.status().hint());
+    return std::unique_ptr<Decoder>(std::make_unique<Zstd>(path, std::move(library).value(), most_window));
   }
   return std::unique_ptr<Decoder>(std::make_unique<Plain>());
 }
@@ -153,38 +151,63 @@ void Fingerprint::Add(std::span<const char> bytes) {
 
 uint64_t Fingerprint::value() const { return (sum_ ^ bytes_) * 0xc4ceb9fe1a85ec53u; }
 
-ByteSource::ByteSource(File file, std::unique_ptr<Decoder> decoder)
-    : file_(std::move(file)), facts_(file_.Facts()), decoder_(std::move(decoder)), piece_(kPieceBytes) {}
+ByteSource::ByteSource(std::optional<File> file, std::string path)
+    : file_(std::move(file)), path_(std::move(path)), facts_(file_ ? file_->Facts() : FileFacts()), piece_(kPieceBytes) {}
 
 Result<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path, int64_t most_window) {
-  Result<File> file = File::OpenRead(path);
-  if (!file.ok()) return file.status();
-  Result<std::unique_ptr<Decoder>> decoder = DecoderFor(*file, most_window);
+  std::optional<File> opened;
+  if (path != kStdin) {
+    Result<File> file = File::OpenRead(path);
+    if (!file.ok()) return file.status();
+    opened = std::move(file).value();
+  }
+  std::unique_ptr<ByteSource> source(new ByteSource(std::move(opened), path == kStdin ? "stdin" : path));
+  PLIMSOLL_RETURN_IF_ERROR(source->Fill());
+  const std::string_view start(source->rest_.data(), std::min<size_t>(source->rest_.size(), 4));
+  Result<std::unique_ptr<Decoder>> decoder = DecoderFor(source->path_, start, most_window);
   if (!decoder.ok()) return decoder.status();
-  return std::unique_ptr<ByteSource>(new ByteSource(std::move(file).value(), std::move(decoder).value()));
+  source->decoder_ = std::move(decoder).value();
+  return source;
 }
 
 Status ByteSource::Fill() {
-  const int64_t now = std::min(kPieceBytes, file_.size() - offset_);
-  PLIMSOLL_RETURN_IF_ERROR(file_.ReadAt(offset_, now, piece_.data()));
+  if (!file_) return FillFromStdin();
+  const int64_t now = std::min(kPieceBytes, file_->size() - offset_);
+  PLIMSOLL_RETURN_IF_ERROR(file_->ReadAt(offset_, now, piece_.data()));
   rest_ = std::span<const char>(piece_.data(), static_cast<size_t>(now));
   fingerprint_.Add(rest_);
   offset_ += now;
+  ended_ = offset_ == file_->size();
+  return Status::Ok();
+}
+
+// A whole piece, or what is left: a pipe may give less at a time.
+Status ByteSource::FillFromStdin() {
+  size_t filled = 0;
+  while (filled < piece_.size() && !ended_) {
+    const ssize_t read = ::read(STDIN_FILENO, piece_.data() + filled, piece_.size() - filled);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return Status::Data(fmt::format("stdin: cannot be read after {} bytes: {}", offset_, std::strerror(errno)));
+    ended_ = read == 0;
+    filled += static_cast<size_t>(read);
+    offset_ += read;
+  }
+  rest_ = std::span<const char>(piece_.data(), filled);
   return Status::Ok();
 }
 
 Result<size_t> ByteSource::Read(std::span<char> out) {
   const size_t wanted = out.size();
   while (out.size() == wanted) {
-    if (rest_.empty() && offset_ < file_.size()) PLIMSOLL_RETURN_IF_ERROR(Fill());
-    const bool last = offset_ == file_.size();
+    if (rest_.empty() && !ended_) PLIMSOLL_RETURN_IF_ERROR(Fill());
+    const bool last = ended_;
     const size_t before = rest_.size();
     PLIMSOLL_RETURN_IF_ERROR(decoder_->Decode(rest_, out));
     if (out.size() < wanted || rest_.size() < before || !(last && rest_.empty())) continue;
     if (!decoder_->Complete())
       return Status::Data(fmt::format("{}: the compressed file ends in the middle of its stream, at byte {}", path(), offset_),
                           "fetch or compress the file again");
-    if (file_.Facts() != facts_)
+    if (file_ && file_->Facts() != facts_)
       return Status::Data(fmt::format("{}: changed while it was read", path()), "start again when it is complete");
     return size_t{0};
   }

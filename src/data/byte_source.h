@@ -1,5 +1,5 @@
 // byte_source: the bytes of a text file, whether it lies there as it is, as gzip or as zstd.
-//   in:    a path
+//   in:    a path; "-" is stdin
 //   out:   its text in pieces; how far in the file we are; a fingerprint of the bytes that were read
 //   never: goes by the file's name (its first bytes decide); holds more than a piece of 64 KiB and a decoder's window; takes a
 //          compressed file that ends early, or one that changed while it was read, for a whole one
@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 
 namespace plimsoll {
 
+inline constexpr const char* kStdin = "-";                    // as a path
 inline constexpr int64_t kMostZstdWindow = int64_t{8} << 20;  // levels up to 19 pass
 
 // What makes of the file's bytes the text: as much as there is input or room for.
@@ -46,17 +48,20 @@ class ByteSource {
 
   // Fills the front of `out` and says how much; 0: the end, and the file was whole and is as it was.
   Result<size_t> Read(std::span<char> out);
-  const std::string& path() const { return file_.path(); }
+  const std::string& path() const { return path_; }  // for messages
   int64_t file_bytes() const { return facts_.bytes; }
   int64_t consumed() const { return offset_; }  // bytes of the file
   const FileFacts& facts() const { return facts_; }
   uint64_t fingerprint() const { return fingerprint_.value(); }  // of the file, once Read has given 0
 
  private:
-  ByteSource(File file, std::unique_ptr<Decoder> decoder);
+  ByteSource(std::optional<File> file, std::string path);
   Status Fill();
+  Status FillFromStdin();
 
-  File file_;
+  std::optional<File> file_;  // nothing: stdin
+  std::string path_;
+  bool ended_ = false;  // all of its bytes have been read
   FileFacts facts_;
   std::unique_ptr<Decoder> decoder_;
   std::vector<char> piece_;

@@ -12,9 +12,12 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "data/scale.h"
+#include "data/bpe_encoder.h"
+#include "data/bpe_trainer.h"
+#include "data/order.h"
 #include "data/series_samples.h"
 #include "data/store_folder.h"
+#include "data/token_ids.h"
 #include "data/vocabulary.h"
 
 namespace plimsoll {
@@ -31,25 +34,6 @@ Status WriteValues(FileWriter& file, std::span<const T> values) {
 bool Exists(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);
-}
-
-// Class names in the order that people expect: numbers by size, else by bytes.
-TokenTable SortedLabels(const TokenTable& labels) {
-  std::vector<std::string> names;
-  for (int64_t i = 0; i < labels.size(); ++i) names.emplace_back(labels[i]);
-  const auto whole = [](const std::string& name) {
-    int64_t number = 0;
-    const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    return error == std::errc() && stop == name.data() + name.size() ? std::optional(number) : std::nullopt;
-  };
-  const bool numbers =
-      std::all_of(names.begin(), names.end(), [&](const std::string& name) { return whole(name).has_value(); });
-  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-    return numbers && *whole(a) != *whole(b) ? *whole(a) < *whole(b) : a < b;
-  });
-  TokenTable sorted;
-  for (const std::string& name : names) sorted.Add(name);
-  return sorted;
 }
 
 class Ingestion {
@@ -71,15 +55,22 @@ class Ingestion {
 
  private:
   bool counts_tokens() const {
-    return !settings_.numbers() && (settings_.tokens == TokenKind::Char || settings_.tokens == TokenKind::Word);
+    return !settings_.numbers() &&
+           (settings_.tokens == TokenKind::Char || settings_.tokens == TokenKind::Word || makes_pieces());
   }
+  bool makes_pieces() const { return settings_.tokens == TokenKind::Bpe; }
   bool has_labels() const { return LearnsClasses(settings_.task) && settings_.task != Task::Lm; }
   bool has_ends() const { return facts_.layout == StoreLayout::Documents; }
 
   void FindLayout();
   Status MakeDictionary();
+  Status FillDictionary();
   Status ReadDictionary();
   Status Count();
+  Status CountSides(SideCounter& counter, const TextSample& sample);
+  void EncodeSides(const TextSample& sample);
+  Status MakePieces(TokenCounter counter, int64_t most);
+  Status TooSmall(int64_t vocabulary) const;
   Status Store(const std::string& folder);
   Status StoreSample(const TextSample& sample);
   Status StoreTokens(const TextSample& sample, int64_t steps);
@@ -106,7 +97,9 @@ class Ingestion {
   BadLines bad_;
   StoreFacts facts_;
   Vocabulary vocabulary_;
+  std::optional<BpeEncoder> encoder_;  // with tokens = "bpe"
   TokenTable labels_;
+  SideColumns sides_;
   bool given_ = false;  // the dictionary is another data set's
   bool two_passes_ = false;
   const std::string* path_ = nullptr;
@@ -117,14 +110,18 @@ class Ingestion {
   FileWriter* targets_ = nullptr;
   FileWriter* runs_ = nullptr;
   std::vector<int32_t> ids_;
+  std::vector<int32_t> pieces_;  // of the sample at hand, with tokens = "bpe"
   std::vector<unsigned char> packed_;
   std::vector<float> floats_;
-  bool stored_ = false;  // the sample at hand is no bad line
+  std::vector<double> side_numbers_;  // of the row at hand
+  std::string first_unseen_;          // category that training does not have
+  bool stored_ = false;               // the sample at hand is no bad line
   // Series.
   std::string series_;
   TokenTable seen_series_;
   int64_t series_first_ = 0;
-  int64_t run_first_ = -1;  // of rows with known targets; -1: none is open
+  int64_t series_rows_ = 0;  // while counting: rows of the series so far; elsewhere samples
+  int64_t run_first_ = -1;   // of rows with known targets; -1: none is open
   std::vector<KnownRun> open_runs_;
 };
 
@@ -195,8 +192,17 @@ Status Ingestion::EachSample(bool counting, const Use& use) {
 }
 
 Status Ingestion::MakeDictionary() {
+  PLIMSOLL_RETURN_IF_ERROR(FillDictionary());
+  if (!facts_.ids || !makes_pieces()) return Status::Ok();
+  Result<BpeEncoder> encoder = BpeEncoder::Make(vocabulary_, fmt::format("{}/{}", request_.dictionary, kVocabularyFile));
+  if (!encoder.ok()) return encoder.status();
+  encoder_ = std::move(encoder).value();
+  return Status::Ok();
+}
+
+Status Ingestion::FillDictionary() {
   if (!request_.dictionary.empty()) return ReadDictionary();
-  two_passes_ = counts_tokens() || has_labels();
+  two_passes_ = counts_tokens() || has_labels() || settings_.has_sides();
   if (facts_.ids && settings_.tokens == TokenKind::Byte) vocabulary_ = Vocabulary::OfBytes({.ends = has_ends()});
   return two_passes_ ? Count() : Status::Ok();
 }
@@ -218,38 +224,91 @@ Status Ingestion::ReadDictionary() {
     if (!read.ok()) return read.status();
     labels_ = std::move(read).value();
   }
+  if (settings_.has_sides()) {
+    Result<SideColumns> read = SideColumns::Read(request_.dictionary);
+    if (!read.ok()) return read.status();
+    if (read->names() != settings_.sides)
+      return Status::Data(fmt::format("{}/{}: is of other columns", request_.dictionary, kFeaturesFile),
+                          "data.categories and data.dates must be those of the model");
+    sides_ = std::move(read).value();
+  }
+  return Status::Ok();
+}
+
+// A row of a series may train by its place, a sample of its own by its number.
+Status Ingestion::CountSides(SideCounter& counter, const TextSample& sample) {
+  if (facts_.layout == StoreLayout::Series) {
+    if (sample.series != series_) {
+      counter.EndGroup(SeriesBorder(series_rows_, settings_.valid_share));
+      series_ = sample.series;
+      series_rows_ = 0;
+    }
+    counter.Add(sample.categories, sample.dates, series_rows_++);
+  } else {
+    counter.Add(sample.categories, sample.dates, 0);
+    counter.EndGroup(InValidation(series_rows_++, settings_.valid_share, settings_.split_seed) ? 0 : 1);
+  }
+  if (counter.values() > kMostCategories)
+    return Status::Data(fmt::format("{}:{}: more than {} different values in data.categories; are all of them categories?",
+                                    *path_, sample.line, kMostCategories),
+                        "data.inputs where they are numbers that mean an amount");
   return Status::Ok();
 }
 
 Status Ingestion::Count() {
-  const int64_t most = settings_.vocabulary > 0 ? settings_.vocabulary : kWordsKept;
+  const int64_t usual = makes_pieces() ? kPiecesKept : kWordsKept;
+  const int64_t most = settings_.vocabulary > 0 ? settings_.vocabulary : usual;
   TokenCounter counter(CounterBytes(most));
   TokenTable labels;
+  SideCounter sides(settings_.sides);
   PLIMSOLL_RETURN_IF_ERROR(EachSample(/*counting=*/true, [&](const TextSample& sample) {
     for (size_t i = 0; counts_tokens() && i < sample.tokens.size(); ++i) {
       const std::string_view token = TokenOf(sample, i);
       if (token.size() <= kLongestCounted) counter.Add(token);
     }
-    if (counter.bytes() > request_.room_bytes)
-      return Status::OverBudget(
-          {.message = fmt::format("{}: counting its words needs more memory than the budget leaves for reading", *path_),
-           .hint = "a larger --memory for the first start, a smaller data.vocabulary, or data.tokens = \"char\"",
-           .min_bytes = CounterBytes(most)});
+    if (counter.bytes() > request_.room_bytes) return TooSmall(most);
     for (const std::string_view label : sample.labels) labels.Add(label);
     if (labels.size() > kMostClasses)
       return Status::Data(fmt::format("{}:{}: more than {} different labels; is this the column of the label?", *path_,
                                       sample.line, kMostClasses),
                           "task = \"regress\" where labels are numbers that mean an amount");
-    return Status::Ok();
+    return settings_.has_sides() ? CountSides(sides, sample) : Status::Ok();
   }));
+  if (facts_.layout == StoreLayout::Series) sides.EndGroup(SeriesBorder(series_rows_, settings_.valid_share));
+  sides_ = sides.Columns();
+  series_.clear();
   if (counts_tokens()) {
-    vocabulary_ = Vocabulary::Make(counter, {.unknown = true, .ends = has_ends()}, most);
     if (counter.drops() > 0)
       facts_.notes.push_back(
           fmt::format("more different tokens than the counter holds ({}): those seen at most {} times were dropped, {} times",
                       PrettyBytes(CounterBytes(most)), counter.dropped_below(), counter.drops()));
+    if (makes_pieces()) {
+      PLIMSOLL_RETURN_IF_ERROR(MakePieces(std::move(counter), most));
+    } else {
+      vocabulary_ = Vocabulary::Make(counter, {.unknown = true, .ends = has_ends()}, most);
+    }
   }
-  labels_ = SortedLabels(labels);
+  labels_ = SortedNames(labels);
+  return Status::Ok();
+}
+
+Status Ingestion::TooSmall(int64_t vocabulary) const {
+  return Status::OverBudget(
+      {.message = fmt::format("{}: counting its words needs more memory than the budget leaves for reading", *path_),
+       .hint = "a larger --memory for the first start, a smaller data.vocabulary, or data.tokens = \"char\"",
+       .min_bytes = (makes_pieces() ? 2 : 1) * CounterBytes(vocabulary)});
+}
+
+Status Ingestion::MakePieces(TokenCounter counter, int64_t most) {
+  const int64_t bound = 2 * CounterBytes(most);
+  if (LearningBytes(counter, bound) > request_.room_bytes) return TooSmall(most);
+  const Vocabulary::Specials specials{.unknown = false, .ends = has_ends()};
+  const int64_t bytes = Vocabulary::OfBytes(specials).size();
+  const LearntPieces learnt = LearnPieces(std::move(counter), most - bytes, bound);
+  vocabulary_ = Vocabulary::OfPieces(learnt.pieces, specials);
+  if (learnt.words < learnt.all_words)
+    facts_.notes.push_back(fmt::format("pieces were learnt from the {} most frequent of {} different words, which fill {}",
+                                       learnt.words, learnt.all_words, PrettyBytes(bound)));
   return Status::Ok();
 }
 
@@ -271,6 +330,7 @@ Status Ingestion::Store(const std::string& folder) {
   facts_.id_bytes = largest <= 256 ? 1 : largest <= 65536 ? 2 : 4;
   facts_.vocabulary = facts_.ids ? (settings_.tokens == TokenKind::Ids ? settings_.vocabulary : vocabulary_.size()) : 0;
   facts_.classes = labels_.size();
+  facts_.side = sides_.stored();
   const int64_t known_labels = labels_.size();
 
   PLIMSOLL_RETURN_IF_ERROR(EachSample(/*counting=*/false, [&](const TextSample& sample) { return StoreSample(sample); }));
@@ -288,6 +348,14 @@ Status Ingestion::Store(const std::string& folder) {
   if (settings_.several_labels() && facts_.target_width * 4 > 65536)
     return Status::Data(
         fmt::format("{}: {} different labels, and a sample can have at most 16384", request_.files[0], facts_.target_width));
+  if (!facts_.ids && facts_.width + sides_.width() == 0)
+    return Status::Data(fmt::format("{}: its categories and dates are the same in all rows: no features", request_.files[0]),
+                        "name columns of numbers with data.inputs");
+  if (facts_.unseen > 0)
+    facts_.notes.push_back(fmt::format(
+        "warning: {} rows have a value in data.categories that training does not have; its features are all zeros there. The "
+        "first: {}",
+        facts_.unseen, first_unseen_));
   facts_.bad = bad_.count();
   facts_.bad_lines = bad_.first();
   if (!facts_.target_classes) facts_.classes = 0;
@@ -302,13 +370,19 @@ Status Ingestion::Finish(const std::string& folder) {
   if (vocabulary_.size() > 0)
     PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(fmt::format("{}/{}", folder, kVocabularyFile), vocabulary_.AsText()));
   if (labels_.size() > 0) PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(fmt::format("{}/{}", folder, kLabelsFile), LinesOf(labels_)));
+  if (settings_.has_sides())
+    PLIMSOLL_RETURN_IF_ERROR(WriteTextFile(fmt::format("{}/{}", folder, kFeaturesFile), sides_.AsText()));
   if (facts_.layout == StoreLayout::Series) PLIMSOLL_RETURN_IF_ERROR(WriteScale(folder));
   return WriteTextFile(folder + kStoreFactsFile, FactsAsJson(facts_));
 }
 
 Status Ingestion::StoreSample(const TextSample& sample) {
   if (facts_.layout == StoreLayout::Series) return StoreRow(sample);
-  int64_t steps = sample.steps();
+  if (makes_pieces() && facts_.ids) {
+    pieces_.clear();
+    for (const std::string_view word : sample.tokens) encoder_->Encode(word, pieces_);
+  }
+  int64_t steps = makes_pieces() && facts_.ids ? static_cast<int64_t>(pieces_.size()) : sample.steps();
   const bool cut = settings_.max_length > 0 && steps > settings_.max_length && facts_.layout != StoreLayout::Stream;
   if (cut) steps = settings_.max_length;
   if (steps >= INT32_MAX) return Bad(sample, "is longer than 2147483646 steps");
@@ -324,7 +398,13 @@ Status Ingestion::StoreSample(const TextSample& sample) {
   PLIMSOLL_RETURN_IF_ERROR(StoreLabels(sample, steps));
   if (!stored_) return Status::Ok();
   if (!facts_.ids) {
-    floats_.assign(sample.values.begin(), sample.values.begin() + steps * sample.width);
+    EncodeSides(sample);
+    floats_.clear();
+    for (int64_t step = 0; step < steps; ++step) {
+      const auto values = sample.values.begin() + step * sample.width;
+      floats_.insert(floats_.end(), values, values + sample.width);
+      floats_.insert(floats_.end(), side_numbers_.begin(), side_numbers_.end());
+    }
     PLIMSOLL_RETURN_IF_ERROR(WriteValues<float>(*inputs_, floats_));
   } else {
     PLIMSOLL_RETURN_IF_ERROR(WriteValues<unsigned char>(*inputs_, packed_));
@@ -346,19 +426,15 @@ Status Ingestion::StoreTokens(const TextSample& sample, int64_t steps) {
   ids_.reserve(static_cast<size_t>(steps) + 2);
   int64_t unknown = 0;
   if (has_ends()) ids_.push_back(static_cast<int32_t>(vocabulary_.special(Vocabulary::Begin)));
-  for (int64_t i = 0; i < steps; ++i) {
+  if (makes_pieces()) ids_.insert(ids_.end(), pieces_.begin(), pieces_.begin() + steps);
+  for (int64_t i = 0; i < steps && !makes_pieces(); ++i) {
     const std::string_view token = TokenOf(sample, static_cast<size_t>(i));
-    int64_t id = 0;
+    std::string problem;
+    const int64_t id = IdOf(token, settings_, vocabulary_, problem);
+    if (id < 0) return Bad(sample, problem);
     if (settings_.tokens == TokenKind::Ids) {
-      const auto [stop, error] = std::from_chars(token.data(), token.data() + token.size(), id);
-      const int64_t bound = settings_.vocabulary > 0 ? settings_.vocabulary : INT32_MAX;
-      if (error != std::errc() || stop != token.data() + token.size() || id < 0 || id >= bound)
-        return Bad(sample, fmt::format("\"{}\" is no id; wanted whole numbers from 0 to {}", token.substr(0, 40), bound - 1));
       facts_.vocabulary = std::max(facts_.vocabulary, id + 1);
     } else {
-      id = vocabulary_.Id(token);
-      if (id < 0)
-        return Bad(sample, fmt::format("\"{}\" is not in the vocabulary, which has no \\unknown", token.substr(0, 40)));
       unknown += id == vocabulary_.special(Vocabulary::Unknown);
     }
     ids_.push_back(static_cast<int32_t>(id));
@@ -412,6 +488,17 @@ Status Ingestion::StoreLabels(const TextSample& sample, int64_t steps) {
   return WriteValues<float>(*targets_, floats_);
 }
 
+void Ingestion::EncodeSides(const TextSample& sample) {
+  side_numbers_.clear();
+  const int64_t unknown = sides_.Encode(sample.categories, sample.dates, side_numbers_);
+  if (unknown < 0) return;
+  if (facts_.unseen++ == 0) {
+    const auto column = static_cast<size_t>(unknown);
+    first_unseen_ = fmt::format("{}:{}: '{}' is \"{}\"", *path_, sample.line, settings_.sides.categories[column],
+                                sample.categories[column].substr(0, 40));
+  }
+}
+
 Status Ingestion::StoreRow(const TextSample& sample) {
   const auto inputs = static_cast<int64_t>(sample.values.size()), targets = static_cast<int64_t>(sample.targets.size());
   if (facts_.row_steps == 0) {
@@ -436,7 +523,9 @@ Status Ingestion::StoreRow(const TextSample& sample) {
     open_runs_.push_back({.first = run_first_, .end = facts_.row_steps, .series_first = series_first_});
     run_first_ = -1;
   }
+  EncodeSides(sample);
   PLIMSOLL_RETURN_IF_ERROR(WriteValues<double>(*inputs_, sample.values));
+  PLIMSOLL_RETURN_IF_ERROR(WriteValues<double>(*inputs_, side_numbers_));
   PLIMSOLL_RETURN_IF_ERROR(WriteValues<double>(*inputs_, sample.targets));
   ++facts_.row_steps;
   return Status::Ok();
@@ -471,7 +560,7 @@ Status Ingestion::WriteScale(const std::string& folder) {
   if (!rows.ok()) return rows.status();
   Result<File> lengths = File::OpenRead(folder + "/lengths.bin");
   if (!lengths.ok()) return lengths.status();
-  const int64_t columns = facts_.width + facts_.target_width;
+  const int64_t scaled = facts_.width + facts_.target_width, columns = scaled + facts_.side;
   struct Sums {
     int64_t known = 0, missing = 0;
     double mean = 0.0, squares = 0.0;
@@ -502,8 +591,8 @@ Status Ingestion::WriteScale(const std::string& folder) {
     first += length;
   }
   std::vector<ColumnScale> scale;
-  for (int64_t i = 0; i < columns; ++i) {
-    const Sums& own = sums[static_cast<size_t>(i)];
+  for (int64_t i = 0; i < scaled; ++i) {
+    const Sums& own = sums[static_cast<size_t>(i < facts_.width ? i : i + facts_.side)];
     const double deviation = own.known > 1 ? std::sqrt(own.squares / static_cast<double>(own.known)) : 0.0;
     const bool target = i >= facts_.width;
     const auto name = static_cast<size_t>(target ? i - facts_.width : i);
@@ -519,7 +608,7 @@ Status Ingestion::WriteScale(const std::string& folder) {
 // What the dictionary holds, as a number: with another one the ids are others.
 Result<uint64_t> DictionaryFingerprint(const std::string& folder) {
   Fingerprint all;
-  for (const std::string& name : {std::string(kVocabularyFile), std::string(kLabelsFile), std::string(kScaleFile + 1)}) {
+  for (const std::string_view name : kDictionaryFiles) {
     const std::string path = fmt::format("{}/{}", folder, name);
     if (!Exists(path)) continue;
     Result<File> file = File::OpenRead(path);

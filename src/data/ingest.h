@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "data/sample_reader.h"
+#include "data/scale.h"
+#include "data/side_columns.h"
 #include "data/store.h"
+#include "data/vocabulary.h"
 #include "plimsoll/observer.h"
 #include "plimsoll/options.h"
 #include "plimsoll/status.h"
@@ -19,15 +22,19 @@
 namespace plimsoll {
 
 inline constexpr int64_t kWordsKept = 20000;  // of a vocabulary whose size the job leaves open
+inline constexpr int64_t kPiecesKept = 8000;  // the same of byte-pair encoding
 inline constexpr int64_t kMostClasses = 65536;
-// What counting tokens may take: it follows from the job alone, so that the vocabulary does.
+// What a model's numbers mean: each is there where its data have it.
+inline constexpr std::string_view kDictionaryFiles[] = {kVocabularyFile, kLabelsFile, kScaleFile + 1, kFeaturesFile};
+// What counting tokens may take: it follows from the job alone, so that the vocabulary does. Learning pieces of byte-pair
+// encoding takes twice that.
 int64_t CounterBytes(int64_t vocabulary);
 
 struct IngestRequest {
   std::vector<std::string> files;  // absolute
   TextSettings settings;
   std::string cache;       // folder of Stores
-  std::string dictionary;  // a folder with vocabulary.txt, labels.txt or scale.txt, as a model or a Store has; empty: none
+  std::string dictionary;  // a folder with such files, as a model or a Store has; empty: none
   // With a dictionary: a label that it does not have becomes a class behind the others; else its line is bad.
   bool new_labels = true;
   int64_t room_bytes = INT64_MAX;  // what counting tokens may really take; more is OverBudget, with that as min_bytes

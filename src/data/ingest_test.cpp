@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "data/order.h"
 #include "data/scale.h"
 #include "data/text_test_files.h"
 #include "data/vocabulary.h"
@@ -312,6 +314,148 @@ TEST(Ingest, NoWindowHasAMissingTarget) {
   Result<std::unique_ptr<Samples>> samples = OpenStore(store->folder, {.window = 3});
   ASSERT_TRUE(samples.ok()) << samples.status().message();
   EXPECT_EQ((*samples)->count(), 30 - 3 - 1);
+}
+
+// Six days, of which the last two are for validation. "east" is there alone.
+constexpr const char* kShops =
+    "day,shop,v\n2026-11-16,north,1\n2026-11-17,south,2\n2026-11-18,north,3\n2026-11-19,,4\n2026-11-20,east,5\n"
+    "2026-11-21,south,6\n";
+
+std::vector<float> Inputs(Samples& samples, int64_t sample) {
+  std::vector<float> x(static_cast<size_t>(samples.length(sample) * samples.shape().width));
+  EXPECT_TRUE(samples.ReadInputs(sample, 0, samples.length(sample), x.data()).ok());
+  return x;
+}
+
+TEST(Ingest, CategoriesAndDatesOfASeriesAreFeaturesLearntFromTheTrainingPart) {
+  const TestFolder folder;
+  const DataOptions data{
+      .valid_share = 2.0 / 6.0, .label = {"v"}, .categories = {"shop"}, .dates = {"day"}, .window = 2, .horizon = 1};
+  Result<IngestedStore> store = Stored(folder, {folder.Put("a.csv", kShops)}, data, Task::Forecast);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_EQ(Contents(store->folder + "/features.txt"),
+            "kind\tcolumn\tvalue\ncategory\tshop\tnorth\ncategory\tshop\tsouth\ndate\tday\tday_of_week\n"
+            "date\tday\tday_of_year\n")
+      << "no time of day moves, and east is seen in validation alone";
+  EXPECT_EQ(store->facts.unseen, 1);
+  ASSERT_EQ(store->facts.notes.size(), 1u);
+  EXPECT_NE(store->facts.notes[0].find("a.csv:6: 'shop' is \"east\""), std::string::npos) << store->facts.notes[0];
+  Result<std::unique_ptr<Samples>> samples = OpenStore(store->folder, {.window = 2});
+  ASSERT_TRUE(samples.ok()) << samples.status().message();
+  ASSERT_EQ((*samples)->shape().width, 1 + 2 + 4);
+  const std::vector<float> x = Inputs(**samples, 0), late = Inputs(**samples, 3);
+  EXPECT_EQ(std::vector<float>(x.begin() + 1, x.begin() + 5), (std::vector<float>{1, 0, 0, 1})) << "north, on a Monday";
+  EXPECT_EQ(std::vector<float>(x.begin() + 8, x.begin() + 10), (std::vector<float>{0, 1})) << "south";
+  EXPECT_NEAR(x[10], std::sin(2 * 3.14159265 / 7), 1e-6) << "a Tuesday";
+  EXPECT_NEAR(x[6], std::cos(2 * 3.14159265 * 319 / 365), 1e-6) << "319 days before it in the year";
+  EXPECT_EQ(std::vector<float>(late.begin() + 1, late.begin() + 3), (std::vector<float>{0, 0})) << "missing";
+  EXPECT_EQ(std::vector<float>(late.begin() + 8, late.begin() + 10), (std::vector<float>{0, 0})) << "unknown";
+  Result<std::vector<ColumnScale>> scale = ReadScale(store->folder);
+  ASSERT_TRUE(scale.ok());
+  ASSERT_EQ(scale->size(), 2u);
+  EXPECT_DOUBLE_EQ((*scale)[0].mean, 2.5);
+  EXPECT_DOUBLE_EQ((*scale)[1].mean, 2.5) << "targets stand behind the categories and dates in a row";
+  EXPECT_NEAR(Values(**samples, 0)[0], 0.5 / (*scale)[1].deviation, 1e-6);
+}
+
+TEST(Ingest, CategoriesAndDatesOfARowAreFeaturesOfEachOfItsSteps) {
+  const TestFolder folder;
+  const std::string path = folder.Put("a.jsonl",
+                                      "{\"x\": [1, 2], \"c\": 10, \"t\": \"2026-11-17T06:00\", \"label\": \"a\"}\n"
+                                      "{\"x\": [3], \"c\": 9, \"t\": \"2026-11-17 18:00\", \"label\": \"b\"}\n");
+  const DataOptions data{.inputs = {"x"}, .categories = {"c"}, .dates = {"t"}};
+  Result<IngestedStore> store = Stored(folder, {path}, data, Task::Classify);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  Result<std::unique_ptr<Samples>> samples = OpenStore(store->folder, {});
+  ASSERT_TRUE(samples.ok()) << samples.status().message();
+  const std::vector<float> first = Inputs(**samples, 0), second = Inputs(**samples, 1);
+  ASSERT_EQ(first.size(), 10u) << "a value, two categories, place in the day";
+  for (const size_t step : {0u, 1u}) {
+    EXPECT_EQ(first[step * 5], static_cast<float>(step + 1));
+    EXPECT_EQ(first[step * 5 + 1], 0.0f) << "9 comes before 10";
+    EXPECT_EQ(first[step * 5 + 2], 1.0f);
+    EXPECT_NEAR(first[step * 5 + 3], 1.0f, 1e-6);
+  }
+  EXPECT_EQ(std::vector<float>(second.begin(), second.begin() + 3), (std::vector<float>{3, 1, 0}));
+  EXPECT_NEAR(second[3], -1.0f, 1e-6);
+  const DataOptions alone{.categories = {"c"}};
+  Result<IngestedStore> no_values = Stored(folder, {path}, alone, Task::Classify);
+  ASSERT_TRUE(no_values.ok()) << no_values.status().message();
+  Result<std::unique_ptr<Samples>> single = OpenStore(no_values->folder, {});
+  ASSERT_TRUE(single.ok()) << single.status().message();
+  EXPECT_EQ(Inputs(**single, 0), (std::vector<float>{0, 1})) << "one step";
+}
+
+TEST(Ingest, AnotherFileHasTheCategoriesOfTheDictionaryAlone) {
+  const TestFolder folder;
+  const DataOptions data{.label = {"y"}, .inputs = {"a"}, .categories = {"c"}};
+  Result<IngestedStore> train = Stored(folder, {folder.Put("a.csv", "a,c,y\n1,p,1\n2,q,2\n")}, data, Task::Regress);
+  ASSERT_TRUE(train.ok()) << train.status().message();
+  Result<IngestedStore> valid =
+      Stored(folder, {folder.Put("b.csv", "a,c,y\n1,r,1\n2,q,2\n3,NA,3\n")}, data, Task::Regress, train->folder);
+  ASSERT_TRUE(valid.ok()) << valid.status().message();
+  EXPECT_EQ(valid->facts.unseen, 1) << "a missing value is none that training lacks";
+  Result<std::unique_ptr<Samples>> samples = OpenStore(valid->folder, {});
+  ASSERT_TRUE(samples.ok()) << samples.status().message();
+  EXPECT_EQ(Inputs(**samples, 0), (std::vector<float>{1, 0, 0}));
+  EXPECT_EQ(Inputs(**samples, 1), (std::vector<float>{2, 0, 1}));
+  EXPECT_EQ(Inputs(**samples, 2), (std::vector<float>{3, 0, 0}));
+  const DataOptions other{.label = {"y"}, .inputs = {"a"}, .categories = {"a"}};
+  EXPECT_FALSE(Stored(folder, {folder.path() + "/b.csv"}, other, Task::Regress, train->folder).ok()) << "of other columns";
+}
+
+TEST(Ingest, AValueThatOnlySamplesKeptForValidationHaveIsAllZeros) {
+  const TestFolder folder;
+  std::string table = "c,y\n";
+  for (int i = 0; i < 40; ++i) table += fmt::format("c{},1\n", i);
+  const std::string path = folder.Put("a.csv", table);
+  Result<TextSettings> settings = SettingsOf({.valid_share = 0.5, .label = {"y"}, .categories = {"c"}}, Task::Regress, path);
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
+  settings->split_seed = 7;
+  Result<IngestedStore> store = Ingest({.files = {path}, .settings = *settings, .cache = folder.path() + "/cache"});
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  Result<std::unique_ptr<Samples>> samples = OpenStore(store->folder, {});
+  ASSERT_TRUE(samples.ok()) << samples.status().message();
+  int64_t kept = 0;
+  for (int64_t i = 0; i < 40; ++i) {
+    const std::vector<float> x = Inputs(**samples, i);
+    const bool valid = InValidation(i, 0.5, 7);
+    kept += valid;
+    EXPECT_EQ(std::count(x.begin(), x.end(), 1.0f), valid ? 0 : 1) << i;
+  }
+  EXPECT_EQ(store->facts.unseen, kept);
+  EXPECT_EQ((*samples)->shape().width, 40 - kept);
+}
+
+TEST(Ingest, BadDatesAndTooManyCategoriesAreRefusedWithTheirLine) {
+  const TestFolder folder;
+  const DataOptions data{.label = {"v"}, .dates = {"day"}, .window = 1};
+  for (const char* bad : {"2026-02-29", "", "17.11.2026", "NA"}) {
+    const Result<IngestedStore> store = Stored(
+        folder, {folder.Put("a.csv", fmt::format("day,v\n2026-11-16,1\n{},2\n2026-11-18,3\n", bad))}, data, Task::Forecast);
+    ASSERT_FALSE(store.ok()) << bad;
+    EXPECT_NE(store.status().message().find("a.csv:3: 'day' is"), std::string::npos) << store.status().message();
+  }
+  std::string many = "c,v\n";
+  for (int i = 0; i < 5000; ++i) many += fmt::format("c{},1\n", i);
+  const Result<IngestedStore> store =
+      Stored(folder, {folder.Put("b.csv", many)}, {.label = {"v"}, .categories = {"c"}, .window = 1}, Task::Forecast);
+  ASSERT_FALSE(store.ok());
+  EXPECT_NE(store.status().message().find("b.csv:4098: more than 4096"), std::string::npos) << store.status().message();
+}
+
+TEST(Ingest, OtherCategoriesOrDatesAreAnotherStore) {
+  const TestFolder folder;
+  const std::string path = folder.Put("a.csv", kShops);
+  DataOptions data{.label = {"v"}, .categories = {"shop"}, .window = 2};
+  const std::string first = Stored(folder, {path}, data, Task::Forecast)->folder;
+  EXPECT_TRUE(Stored(folder, {path}, data, Task::Forecast)->reused);
+  data.dates = {"day"};
+  const std::string second = Stored(folder, {path}, data, Task::Forecast)->folder;
+  data.categories.clear();
+  const std::string third = Stored(folder, {path}, data, Task::Forecast)->folder;
+  EXPECT_NE(first, second);
+  EXPECT_NE(second, third);
 }
 
 TEST(Ingest, ASeriesThatComesAgainIsRefused) {

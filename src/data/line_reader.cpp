@@ -39,7 +39,7 @@ Result<LineReader> LineReader::Open(const std::string& path, const Options& opti
     if (!more.value()) break;
   }
   const std::string_view start(reader.buffer_.data(), reader.end_);
-  if (start.empty()) return Status::Data(fmt::format("{}: is empty; wanted at least one line", path));
+  if (start.empty()) return Status::Data(fmt::format("{}: is empty; wanted at least one line", reader.source_->path()));
   if (start.starts_with("\xFF\xFE"sv) || start.starts_with("\xFE\xFF"sv))
     return Status::Data(fmt::format("{}: is UTF-16; wanted UTF-8", path),
                         fmt::format("iconv -f UTF-16 -t UTF-8 {} > utf8.txt", path));

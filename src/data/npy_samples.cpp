@@ -378,6 +378,7 @@ Result<Lengths> FindPadding(const NpyArray& x, const Layout& layout, float paddi
 
 // One for each output.
 std::vector<TargetRequest> TargetsOf(const SamplesRequest& request) {
+  if (request.inputs_only) return {};
   if (!request.outputs.empty()) return request.outputs;
   return {{.task = request.task, .one_hot = request.one_hot, .within_one = request.targets_within_one}};
 }
@@ -463,6 +464,7 @@ class NpySamples final : public Samples {
       if (target.are_classes && target.classes == 0) target.classes = int64_t{largest_class} + 1;
     }
     if (target_lengths) PLIMSOLL_RETURN_IF_ERROR(ScanLabels(ys[0], *target_lengths, inputs->lengths));
+    if (request.inputs_only) shapes.emplace_back();
     SampleShape shape{.ids = ids,
                       .width = x.layout.width,
                       .target_per_step = shapes[0].per_step,
@@ -473,7 +475,7 @@ class NpySamples final : public Samples {
                       .weighted = weights.has_value(),
                       .state_width = state ? state->layout.width : 0,
                       .longest_target = target_lengths ? target_lengths->longest() : 0,
-                      .several = request.outputs.size()};
+                      .several = request.inputs_only ? 0 : request.outputs.size()};
     std::copy_n(shapes.begin(), shape.several, shape.targets.begin());
     return std::unique_ptr<Samples>(new NpySamples(shape, std::move(inputs->lengths), std::move(x), std::move(ys),
                                                    std::move(weights), std::move(state), std::move(target_lengths)));
@@ -613,6 +615,7 @@ Result<std::unique_ptr<Samples>> OpenNpz(File file, const SamplesRequest& reques
                                                                      {"target_lengths", &arrays.target_lengths}};
   for (const auto& [key, found] : beside) {
     if (found == &arrays.target_lengths && !request.unaligned) continue;
+    if (found == &arrays.weights && request.inputs_only) continue;
     if (FindMember(members.value(), key) == members.value().end()) continue;
     auto array = read(key);
     if (!array.ok()) return array.status();
@@ -624,10 +627,12 @@ Result<std::unique_ptr<Samples>> OpenNpz(File file, const SamplesRequest& reques
 Result<std::unique_ptr<Samples>> OpenNpy(File file, const SamplesRequest& request) {
   auto x = ReadNpyFile(std::move(file));
   if (!x.ok()) return x.status();
-  auto y = OpenNpyFile(request.targets);
-  if (!y.ok()) return y.status();
   Arrays arrays{.x = std::move(*x), .ys = {}, .lengths = {}, .weights = {}, .initial_state = {}, .target_lengths = {}};
-  arrays.ys.push_back(std::move(*y));
+  if (!request.inputs_only) {
+    auto y = OpenNpyFile(request.targets);
+    if (!y.ok()) return y.status();
+    arrays.ys.push_back(std::move(*y));
+  }
   const std::pair<const std::string*, std::optional<NpyArray>*> beside[] = {{&request.lengths, &arrays.lengths},
                                                                             {&request.weights, &arrays.weights},
                                                                             {&request.initial_state, &arrays.initial_state},

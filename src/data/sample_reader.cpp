@@ -57,6 +57,8 @@ class RecordSamples final : public SampleReader {
     sample.values.clear();
     sample.labels.clear();
     sample.targets.clear();
+    sample.categories.clear();
+    sample.dates.clear();
     sample.series = {};
     size_t column = 0;
     if (settings_.numbers()) {
@@ -68,10 +70,13 @@ class RecordSamples final : public SampleReader {
       TakeTokens(field, sample);
     }
     for (size_t i = 0; i < settings_.label.size(); ++i, ++column) TakeLabel(record_.fields[column], settings_.label[i], sample);
+    for (const std::string& name : settings_.sides.categories) TakeCategory(record_.fields[column++], name, sample);
+    for (const std::string& name : settings_.sides.dates) TakeDate(record_.fields[column++], name, sample);
     if (!settings_.series.empty()) sample.series = record_.fields[column].text;
     if (!problem_.empty()) return true;
     if (sample.steps() == 0) Refuse("the text has no tokens");
-    if (settings_.task == Task::Tag && sample.labels.size() != static_cast<size_t>(sample.steps()))
+    const bool tagged = settings_.task == Task::Tag && !settings_.label.empty();
+    if (tagged && sample.labels.size() != static_cast<size_t>(sample.steps()))
       Refuse(fmt::format("has {} tokens and {} labels; wanted a label for each token", sample.steps(), sample.labels.size()));
     return true;
   }
@@ -79,6 +84,8 @@ class RecordSamples final : public SampleReader {
   void TakeTokens(const Field& field, TextSample& sample) {
     if (!field.present) return Refuse("the text is missing");
     if (field.list) {
+      if (settings_.tokens == TokenKind::Bpe)
+        return Refuse("the text is a list of tokens, and byte-pair encoding cuts a text by itself");
       for (size_t i = 0; i < field.count; ++i) sample.tokens.push_back(record_.items[field.first + i]);
       sample.whole = true;
       return;
@@ -92,7 +99,7 @@ class RecordSamples final : public SampleReader {
   }
 
   void TakeNumbers(TextSample& sample, size_t columns) {
-    sample.width = settings_.task == Task::Forecast ? static_cast<int64_t>(columns) : 1;
+    sample.width = settings_.task == Task::Forecast ? static_cast<int64_t>(columns) : columns == 0 ? 0 : 1;
     for (size_t column = 0; column < columns; ++column) {
       const Field& field = record_.fields[column];
       const std::string& name = settings_.inputs[column];
@@ -116,6 +123,23 @@ class RecordSamples final : public SampleReader {
     const std::optional<double> number = NumberOf(text);
     if (!number) return Refuse(fmt::format("'{}' is \"{}\"; wanted a number below 3.4e38 in size", name, Shown(text)));
     out.push_back(*number);
+  }
+
+  void TakeCategory(const Field& field, std::string_view name, TextSample& sample) {
+    if (field.list) return Refuse(fmt::format("'{}' is a list; wanted one category", name));
+    const std::string_view text = Trimmed(field.text);
+    if (text.size() > kLongestLabel)
+      return Refuse(fmt::format("'{}' has {} bytes, and a category at most {}", name, text.size(), kLongestLabel));
+    sample.categories.push_back(!field.present || IsMissing(text) ? std::string_view() : text);
+  }
+
+  void TakeDate(const Field& field, std::string_view name, TextSample& sample) {
+    const std::string_view text = field.list ? std::string_view() : Trimmed(field.text);
+    const std::optional<CalendarTime> time = ParseDate(text);
+    if (!time)
+      return Refuse(
+          fmt::format("'{}' is \"{}\"; wanted a date as 2026-11-17, 2026-11 or 2026-11-17T09:30:00", name, Shown(text)));
+    sample.dates.push_back(*time);
   }
 
   void TakeLabel(const Field& field, std::string_view name, TextSample& sample) {
@@ -205,10 +229,31 @@ Status CheckSettings(const TextSettings& settings) {
   if (settings.several_labels() && settings.task != Task::Classify)
     return Status::Usage("data.label_separator: several labels a sample belong to task \"classify\"", "leave it out");
   if (settings.task == Task::Lm && settings.numbers())
-    return Status::Usage("data.inputs: a language model reads text", "name the column with data.text");
+    return Status::Usage("data.inputs, categories and dates: a language model reads text", "name the column with data.text");
   if (settings.task == Task::Tag && settings.numbers())
-    return Status::Usage("data.inputs: labels of every step go with tokens here",
+    return Status::Usage("data.inputs, categories and dates: labels of every step go with tokens here",
                          "save numbers as .npz, with y of (samples, steps)");
+  for (const std::vector<std::string>* names : {&settings.sides.categories, &settings.sides.dates}) {
+    for (size_t i = 0; i < names->size(); ++i) {
+      if (std::count(names->begin(), names->end(), (*names)[i]) > 1)
+        return Status::Usage(fmt::format("data.{}: '{}' stands there twice",
+                                         names == &settings.sides.dates ? "dates" : "categories", (*names)[i]),
+                             "name every column once");
+    }
+  }
+  if (settings.tokens == TokenKind::Bpe && !settings.numbers()) {
+    if (settings.task == Task::Tag)
+      return Status::Usage("data.tokens = \"bpe\": a tag belongs to a whole token, and pieces of one have none",
+                           "data.tokens = \"word\"");
+    if (settings.lower)
+      return Status::Usage("data.lower: byte-pair encoding loses nothing, and small letters would",
+                           "leave it out, or data.tokens = \"word\"");
+    const bool ends = settings.task == Task::Lm && !settings.stream;
+    if (settings.vocabulary > 0 && settings.vocabulary < (ends ? 258 : 256))
+      return Status::Usage(fmt::format("data.vocabulary = {}: byte-pair encoding begins with all 256 bytes{}",
+                                       settings.vocabulary, ends ? ", \\begin and \\end" : ""),
+                           "some thousands are usual");
+  }
   if (settings.stream && settings.format != DataFormat::Text)
     return Status::Usage("data.window: one long text is read from a plain text file",
                          "leave data.window out: then every record is a text of its own");
@@ -234,10 +279,10 @@ bool IsMissing(std::string_view text) {
 std::string TextSettings::AsText() const {
   return fmt::format(
       "task={} format={} text={} inputs={} label={} series={} header={} tokens={} lower={} separator={} stream={} "
-      "max_length={} skip_bad={} vocabulary={} valid_share={}",
+      "max_length={} skip_bad={} vocabulary={} valid_share={} categories={} dates={} split_seed={}",
       TaskName(task), static_cast<int>(format), text, fmt::join(inputs, "\x1f"), fmt::join(label, "\x1f"), series,
       header ? (*header ? "yes" : "no") : "unset", static_cast<int>(tokens), lower, label_separator, stream, max_length,
-      skip_bad, vocabulary, valid_share);
+      skip_bad, vocabulary, valid_share, fmt::join(sides.categories, "\x1f"), fmt::join(sides.dates, "\x1f"), split_seed);
 }
 
 Result<TextSettings> SettingsOf(const DataOptions& data, Task task, const std::string& path) {
@@ -245,6 +290,7 @@ Result<TextSettings> SettingsOf(const DataOptions& data, Task task, const std::s
                         .format = data.format,
                         .text = data.text,
                         .inputs = data.inputs,
+                        .sides = {.categories = data.categories, .dates = data.dates},
                         .label = data.label,
                         .series = data.series,
                         .header = data.header,
@@ -255,7 +301,7 @@ Result<TextSettings> SettingsOf(const DataOptions& data, Task task, const std::s
                         .max_length = data.max_length,
                         .skip_bad = data.skip_bad,
                         .vocabulary = data.vocabulary,
-                        .valid_share = task == Task::Forecast ? data.valid_share : 0.0};
+                        .valid_share = task == Task::Forecast || !data.categories.empty() ? data.valid_share : 0.0};
   if (settings.format == DataFormat::Auto) {
     const Result<DataFormat> found = FormatOf(path);
     if (!found.ok()) return found.status();
@@ -265,7 +311,11 @@ Result<TextSettings> SettingsOf(const DataOptions& data, Task task, const std::s
   }
   if (settings.tokens == TokenKind::Auto) settings.tokens = task == Task::Lm ? TokenKind::Char : TokenKind::Word;
   if (!settings.text.empty() && settings.numbers())
-    return Status::Usage("data.text and data.inputs: inputs are either text or numbers", "leave one of them out");
+    return Status::Usage(fmt::format("data.text and data.{}: inputs are either text or columns of a table",
+                                     !data.inputs.empty()       ? "inputs"
+                                     : !data.categories.empty() ? "categories"
+                                                                : "dates"),
+                         "leave one of them out");
   if (task == Task::Forecast && settings.inputs.empty()) settings.inputs = settings.label;
   if (task == Task::Forecast && settings.label.empty())
     return Status::Usage("data.label: which column is to be forecast?", "name it, or several of them: label = [\"a\", \"b\"]");
@@ -281,6 +331,30 @@ Result<TextSettings> SettingsOf(const DataOptions& data, Task task, const std::s
   }
   if (task == Task::Lm) settings.label.clear();
   PLIMSOLL_RETURN_IF_ERROR(CheckSettings(settings));
+  return settings;
+}
+
+Result<TextSettings> InputSettingsOf(const DataOptions& data, Task task, const std::string& path, DataFormat format) {
+  DataOptions own = data;
+  own.format = format;
+  if (format == DataFormat::Auto && path == kStdin) own.format = DataFormat::Text;
+  if (own.format == DataFormat::Auto) {
+    const Result<DataFormat> found = FormatOf(path);
+    if (!found.ok()) return found.status();
+    own.format = task == Task::Tag && found.value() == DataFormat::Text ? DataFormat::Conll : found.value();
+  }
+  const bool columns = own.format != DataFormat::Text && own.format != DataFormat::Conll;
+  std::vector<std::string> read = own.inputs.empty() && task == Task::Forecast ? own.label : own.inputs;
+  for (const std::vector<std::string>* more : {&own.categories, &own.dates})
+    read.insert(read.end(), more->begin(), more->end());
+  if (own.format == DataFormat::Text && !read.empty())
+    return Status::Usage(fmt::format("{}: plain text has no columns, and the model reads {}", path == kStdin ? "stdin" : path,
+                                     fmt::join(read, ", ")),
+                         "--input-format csv, tsv or jsonl");
+  if (!columns && read.empty()) own.text = "1";
+  if (own.label.empty()) own.label = {"label"};  // which nobody asks for
+  Result<TextSettings> settings = SettingsOf(own, task, path);
+  if (settings.ok()) settings->label.clear();
   return settings;
 }
 
@@ -312,6 +386,8 @@ Result<std::unique_ptr<SampleReader>> SampleReader::Open(const std::string& path
   RecordRequest request{.columns = settings.inputs, .format = settings.format, .header = settings.header, .lines = lines};
   if (!settings.numbers()) request.columns = {settings.text};
   request.columns.insert(request.columns.end(), settings.label.begin(), settings.label.end());
+  for (const std::vector<std::string>* names : {&settings.sides.categories, &settings.sides.dates})
+    request.columns.insert(request.columns.end(), names->begin(), names->end());
   if (!settings.series.empty()) request.columns.push_back(settings.series);
   Result<std::unique_ptr<RecordReader>> records = RecordReader::Open(path, request);
   if (!records.ok()) return records.status();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/record_reader.h"
+#include "data/side_columns.h"
 #include "data/tokenizer.h"
 #include "plimsoll/options.h"
 #include "plimsoll/status.h"
@@ -24,6 +25,7 @@ struct TextSettings {
   DataFormat format = DataFormat::Auto;
   std::string text;                 // empty: numbers
   std::vector<std::string> inputs;  // of numbers
+  SideNames sides;                  // categories and dates
   std::vector<std::string> label;
   std::string series;
   std::optional<bool> header;
@@ -34,17 +36,23 @@ struct TextSettings {
   int64_t max_length = 0;
   int64_t skip_bad = 0;
   int64_t vocabulary = 0;
-  double valid_share = 0.0;  // forecast: what the scale is not learnt from
+  double valid_share = 0.0;  // what the scale of a forecast and the values of categories are not learnt from
+  uint64_t split_seed = 0;   // of samples that are chosen here and there for validation
   // What reading may hold, which decides no Store.
   int64_t line_bytes = kLineBytes;
   int64_t window_bytes = kMostZstdWindow;
 
-  bool numbers() const { return !inputs.empty(); }
+  bool numbers() const { return !inputs.empty() || has_sides(); }
+  bool has_sides() const { return !sides.empty(); }
   bool several_labels() const { return !label_separator.empty(); }
   std::string AsText() const;  // the same text: the same Store
 };
 // `path`: the first file, whose format decides the columns where the job leaves them open.
 Result<TextSettings> SettingsOf(const DataOptions& data, Task task, const std::string& path);
+
+// The same of data without labels, for a model whose job has this [data]: of `format`, else as the file shows. A line of plain
+// text is a text, whatever the column was called in training. `path` may be stdin: then `format` unset is plain text.
+Result<TextSettings> InputSettingsOf(const DataOptions& data, Task task, const std::string& path, DataFormat format);
 
 class BadLines {
  public:
@@ -64,14 +72,17 @@ class BadLines {
 struct TextSample {
   int64_t line = 0;
   std::vector<std::string_view> tokens;
-  bool whole = false;          // tokens are as they came: small letters are still to be made
-  std::vector<double> values;  // NaN: missing (forecast)
-  int64_t width = 1;           // values a step
+  bool whole = false;                        // tokens are as they came: small letters are still to be made
+  std::vector<double> values;                // NaN: missing (forecast)
+  int64_t width = 1;                         // values a step; 0: one step of categories and dates alone
+  std::vector<std::string_view> categories;  // empty: missing
+  std::vector<CalendarTime> dates;
   std::vector<std::string_view> labels;
   std::vector<double> targets;
   std::string_view series;
 
   int64_t steps() const {
+    if (width == 0) return 1;
     return values.empty() ? static_cast<int64_t>(tokens.size()) : static_cast<int64_t>(values.size()) / width;
   }
 };

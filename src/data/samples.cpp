@@ -112,7 +112,7 @@ Result<std::unique_ptr<Samples>> OpenSource(const SamplesRequest& request) {
     return Status::Usage(fmt::format("{}: a .npy file beside another has the targets of one output", request.source),
                          "save x and the targets of all outputs in one .npz file");
   }
-  if (request.targets.empty()) {
+  if (request.targets.empty() && !request.inputs_only) {
     return Status::Usage(fmt::format("{}: a .npy file holds inputs only", request.source),
                          "name the .npy file of the targets as data.targets");
   }

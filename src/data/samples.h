@@ -1,7 +1,7 @@
 // samples: a data set as training sees it: how many samples, how long each is, and the values of sample i.
 //   Implementations: generated (generator.h), .npy/.npz read where they lie (npy_samples.h), text that became a Store
 //   (store.h). Reading never maps a file and never allocates after the constructor; it may be called from any one thread at a
-//   time.
+//   time, ReadInputs from several where many_readers() says so.
 #pragma once
 
 #include <array>
@@ -47,6 +47,12 @@ struct SampleShape {
   }
 };
 
+// A target's value in the unit of the data: times deviation, plus mean.
+struct TargetUnit {
+  double mean = 0.0;
+  double deviation = 1.0;
+};
+
 class Samples {
  public:
   virtual ~Samples() = default;
@@ -55,6 +61,7 @@ class Samples {
   virtual int64_t length(int64_t sample) const = 0;  // time steps, at least 1
   // With shape().longest_target: labels of the sample's target, at least 1.
   virtual int64_t target_length(int64_t /*sample*/) const { return 1; }
+  virtual bool many_readers() const { return true; }
   // Copies the inputs of steps [first, first + steps) of one sample: int32 ids, or float rows of shape().width.
   virtual Status ReadInputs(int64_t sample, int64_t first, int64_t steps, void* out) = 0;
   // Copies targets: with target_per_step those of the steps, with longest_target labels [first, first + steps) of the sample's,
@@ -65,6 +72,8 @@ class Samples {
   virtual Status ReadTargetsOf(size_t /*output*/, int64_t sample, int64_t first, int64_t steps, void* out) {
     return ReadTargets(sample, first, steps, out);
   }
+  // Of values: how a column of the targets was scaled.
+  virtual TargetUnit target_unit(int64_t /*column*/) const { return {}; }
   // With shape().weighted: what the sample counts, 0 or more.
   virtual Status ReadWeight(int64_t /*sample*/, float* out) {
     *out = 1.0f;
@@ -97,6 +106,7 @@ struct SamplesRequest {
   bool one_hot = false;                         // class numbers are rows of zeros with a one in them
   bool targets_within_one = false;              // values as targets lie between 0 and 1, or are refused
   bool unaligned = false;                   // a target is a sequence of labels from 1, which the sample has steps enough for
+  bool inputs_only = false;                 // no targets are read, and none need be there; of loss and shape the model knows
   uint64_t seed = 1;                        // for generators
   std::vector<TargetRequest> outputs = {};  // of several outputs; empty: one, of which the keys above speak
 };

@@ -4,6 +4,7 @@
 //   training part are missing, and the column has a second feature that says 1 where a value is known)
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct ColumnScale {
   double deviation = 1.0;  // above 0
   bool missing = false;
 };
+
+// A raw value as the model sees it; a missing one is 0.
+inline float Scaled(const ColumnScale& column, double value) {
+  return std::isnan(value) ? 0.0f : static_cast<float>((value - column.mean) / column.deviation);
+}
 
 std::string ScaleAsText(const std::vector<ColumnScale>& columns);
 Result<std::vector<ColumnScale>> ReadScale(const std::string& folder);

@@ -21,46 +21,53 @@ struct Run {
 
 class SeriesSamples final : public Samples {
  public:
-  SeriesSamples(const StoreFacts& facts, const StoreView& view, std::vector<ColumnScale> scale, std::vector<Run> runs,
-                int64_t count, File rows)
+  SeriesSamples(const StoreFacts& facts, const StoreView& view, std::vector<ColumnScale> scale, SideColumns sides,
+                std::vector<Run> runs, int64_t count, File rows)
       : view_(view),
         inputs_(facts.width),
         targets_(facts.target_width),
         scale_(std::move(scale)),
+        sides_(std::move(sides)),
         runs_(std::move(runs)),
         count_(count),
         rows_(std::move(rows)),
         piece_(static_cast<size_t>(std::max<int64_t>(kPieceBytes / 8, columns()))) {
-    shape_.width = inputs_ + std::count_if(scale_.begin(), scale_.begin() + inputs_, [](const auto& c) { return c.missing; });
+    shape_.width = inputs_ + std::count_if(scale_.begin(), scale_.begin() + inputs_, [](const auto& c) { return c.missing; }) +
+                   sides_.width();
     shape_.target_width = targets_ * view_.horizon;
   }
 
   const SampleShape& shape() const override { return shape_; }
   int64_t count() const override { return count_; }
   int64_t length(int64_t /*sample*/) const override { return view_.window; }
+  bool many_readers() const override { return false; }  // rows go through piece_
+
+  TargetUnit target_unit(int64_t column) const override {
+    const ColumnScale& scale = scale_[static_cast<size_t>(inputs_ + column % targets_)];
+    return {.mean = scale.mean, .deviation = scale.deviation};
+  }
 
   Status ReadInputs(int64_t sample, int64_t first, int64_t steps, void* out) override {
     auto* values = static_cast<float*>(out);
     return EachRow(RowOf(sample) + first, steps, [&](const double* row) {
-      for (int64_t i = 0; i < inputs_; ++i) *values++ = Scaled(row, i);
+      for (int64_t i = 0; i < inputs_; ++i) *values++ = ScaledAt(row, i);
       for (int64_t i = 0; i < inputs_; ++i) {
         if (scale_[static_cast<size_t>(i)].missing) *values++ = std::isnan(row[i]) ? 0.0f : 1.0f;
       }
+      sides_.Expand(row + inputs_, values);
+      values += sides_.width();
     });
   }
   Status ReadTargets(int64_t sample, int64_t /*first*/, int64_t /*steps*/, void* out) override {
     auto* values = static_cast<float*>(out);
     return EachRow(RowOf(sample) + view_.window, view_.horizon, [&](const double* row) {
-      for (int64_t i = inputs_; i < columns(); ++i) *values++ = Scaled(row, i);
+      for (int64_t i = 0; i < targets_; ++i) *values++ = ScaledAt(row + sides_.stored(), inputs_ + i);
     });
   }
 
  private:
-  int64_t columns() const { return inputs_ + targets_; }
-  float Scaled(const double* row, int64_t column) const {
-    const ColumnScale& scale = scale_[static_cast<size_t>(column)];
-    return std::isnan(row[column]) ? 0.0f : static_cast<float>((row[column] - scale.mean) / scale.deviation);
-  }
+  int64_t columns() const { return inputs_ + sides_.stored() + targets_; }
+  float ScaledAt(const double* row, int64_t column) const { return Scaled(scale_[static_cast<size_t>(column)], row[column]); }
   int64_t RowOf(int64_t sample) const {
     const auto behind =
         std::upper_bound(runs_.begin(), runs_.end(), sample, [](int64_t s, const Run& run) { return s < run.sample; });
@@ -82,6 +89,7 @@ class SeriesSamples final : public Samples {
   int64_t inputs_;
   int64_t targets_;
   std::vector<ColumnScale> scale_;
+  SideColumns sides_;
   std::vector<Run> runs_;
   int64_t count_;
   File rows_;
@@ -95,7 +103,8 @@ int64_t SeriesBorder(int64_t rows, double valid_share) {
   return rows - static_cast<int64_t>(std::llround(static_cast<double>(rows) * valid_share));
 }
 
-Result<std::unique_ptr<Samples>> OpenSeries(const std::string& folder, const StoreFacts& facts, const StoreView& view) {
+Result<std::unique_ptr<Samples>> OpenSeries(const std::string& folder, const StoreFacts& facts, const StoreView& view,
+                                            SideColumns sides) {
   Result<std::vector<ColumnScale>> scale = ReadScale(view.scale_folder.empty() ? folder : view.scale_folder);
   if (!scale.ok()) return scale.status();
   if (static_cast<int64_t>(scale->size()) != facts.width + facts.target_width)
@@ -107,7 +116,8 @@ Result<std::unique_ptr<Samples>> OpenSeries(const std::string& folder, const Sto
   Result<File> known = File::OpenRead(folder + "/runs.bin");
   if (!known.ok()) return known.status();
   const auto run_bytes = static_cast<int64_t>(sizeof(KnownRun));
-  if (rows->size() != facts.row_steps * (facts.width + facts.target_width) * 8 || known->size() != facts.runs * run_bytes)
+  if (rows->size() != facts.row_steps * (facts.width + facts.side + facts.target_width) * 8 ||
+      known->size() != facts.runs * run_bytes)
     return Status::Data(fmt::format("{}: this Store is damaged", folder), "remove the folder; it is made again");
   std::vector<Run> runs;
   int64_t count = 0;
@@ -135,8 +145,8 @@ Result<std::unique_ptr<Samples>> OpenSeries(const std::string& folder, const Sto
                         valid ? "a larger data.valid, or a smaller data.horizon" : "a smaller data.window or data.horizon");
   }
   runs.shrink_to_fit();
-  return std::unique_ptr<Samples>(
-      std::make_unique<SeriesSamples>(facts, view, std::move(scale).value(), std::move(runs), count, std::move(rows).value()));
+  return std::unique_ptr<Samples>(std::make_unique<SeriesSamples>(facts, view, std::move(scale).value(), std::move(sides),
+                                                                  std::move(runs), count, std::move(rows).value()));
 }
 
 }  // namespace plimsoll

@@ -14,11 +14,12 @@
 #include "data/packed_lengths.h"
 #include "data/record_reader.h"
 #include "data/series_samples.h"
+#include "data/side_columns.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 constexpr int64_t kFactsCap = 16 * kMiB;
 
 // The facts that are one number or one flag.
@@ -30,20 +31,13 @@ struct Flag {
   const char* key;
   bool StoreFacts::*member;
 };
-constexpr Number kNumbers[] = {{"samples", &StoreFacts::samples},
-                               {"row_steps", &StoreFacts::row_steps},
-                               {"longest", &StoreFacts::longest},
-                               {"id_bytes", &StoreFacts::id_bytes},
-                               {"width", &StoreFacts::width},
-                               {"vocabulary", &StoreFacts::vocabulary},
-                               {"target_width", &StoreFacts::target_width},
-                               {"classes", &StoreFacts::classes},
-                               {"unknown", &StoreFacts::unknown},
-                               {"cut", &StoreFacts::cut},
-                               {"bad", &StoreFacts::bad},
-                               {"lines", &StoreFacts::lines},
-                               {"new_labels", &StoreFacts::new_labels},
-                               {"runs", &StoreFacts::runs}};
+constexpr Number kNumbers[] = {
+    {"samples", &StoreFacts::samples},   {"row_steps", &StoreFacts::row_steps},   {"longest", &StoreFacts::longest},
+    {"id_bytes", &StoreFacts::id_bytes}, {"width", &StoreFacts::width},           {"side", &StoreFacts::side},
+    {"unseen", &StoreFacts::unseen},     {"vocabulary", &StoreFacts::vocabulary}, {"target_width", &StoreFacts::target_width},
+    {"classes", &StoreFacts::classes},   {"unknown", &StoreFacts::unknown},       {"cut", &StoreFacts::cut},
+    {"bad", &StoreFacts::bad},           {"lines", &StoreFacts::lines},           {"new_labels", &StoreFacts::new_labels},
+    {"runs", &StoreFacts::runs}};
 constexpr Flag kFlags[] = {{"ids", &StoreFacts::ids},
                            {"target_per_step", &StoreFacts::target_per_step},
                            {"target_classes", &StoreFacts::target_classes}};
@@ -109,19 +103,25 @@ Status CheckBelow(const File& file, const void* numbers, int64_t count, int64_t 
 
 class RowSamples final : public Samples {
  public:
-  RowSamples(const StoreFacts& facts, PackedLengths lengths, File inputs, File targets)
+  RowSamples(const StoreFacts& facts, SideColumns sides, PackedLengths lengths, File inputs, File targets)
       : shape_(ShapeOf(facts)),
         id_bytes_(facts.id_bytes),
+        values_(facts.width),
+        sides_(std::move(sides)),
+        side_(static_cast<size_t>(facts.side)),
         lengths_(std::move(lengths)),
         inputs_(std::move(inputs)),
-        targets_(std::move(targets)) {}
+        targets_(std::move(targets)) {
+    shape_.width += sides_.width();
+  }
 
   const SampleShape& shape() const override { return shape_; }
   int64_t count() const override { return lengths_.count(); }
   int64_t length(int64_t sample) const override { return lengths_.length(sample); }
+  bool many_readers() const override { return side_.empty(); }
   Status ReadInputs(int64_t sample, int64_t first, int64_t steps, void* out) override {
     const int64_t row = lengths_.first_row(sample) + first;
-    if (!shape_.ids) return inputs_.ReadAt(row * shape_.width * 4, steps * shape_.width * 4, out);
+    if (!shape_.ids) return ReadFeatures(row, steps, static_cast<float*>(out));
     PLIMSOLL_RETURN_IF_ERROR(ReadIds(inputs_, row, steps, id_bytes_, out));
     return CheckBelow(inputs_, out, steps, shape_.vocabulary);
   }
@@ -133,8 +133,25 @@ class RowSamples final : public Samples {
   }
 
  private:
+  // Steps are read into the end of out, and widened from its front on: each is read before its place is written.
+  Status ReadFeatures(int64_t row, int64_t steps, float* out) {
+    const auto side = static_cast<int64_t>(side_.size());
+    const int64_t stored = values_ + side;
+    float* narrow = out + steps * (shape_.width - stored);
+    PLIMSOLL_RETURN_IF_ERROR(inputs_.ReadAt(row * stored * 4, steps * stored * 4, narrow));
+    for (int64_t step = 0; side > 0 && step < steps; ++step, narrow += stored, out += shape_.width) {
+      std::copy(narrow + values_, narrow + stored, side_.begin());
+      std::memmove(out, narrow, static_cast<size_t>(values_) * 4);
+      sides_.Expand(side_.data(), out + values_);
+    }
+    return Status::Ok();
+  }
+
   SampleShape shape_;
   int64_t id_bytes_;
+  int64_t values_;
+  SideColumns sides_;
+  std::vector<float> side_;  // of a step, as it is stored
   PackedLengths lengths_;
   File inputs_;
   File targets_;
@@ -262,21 +279,35 @@ Result<StoreFacts> ReadFacts(const std::string& folder) {
   for (const Number& one : kNumbers) facts.*one.member = number(record.fields[key++].text);
   for (const Flag& flag : kFlags) facts.*flag.member = record.fields[key++].text == "true";
   const bool sane = facts.samples >= 1 && facts.row_steps >= 1 && facts.longest >= 1 && facts.longest <= INT32_MAX &&
-                    facts.width >= 1 && facts.width <= 65536 && facts.target_width >= 1 && facts.target_width <= 65536 &&
+                    facts.width >= (facts.side > 0 ? 0 : 1) && facts.width <= 65536 && facts.side >= 0 && facts.side <= 65536 &&
+                    facts.target_width >= 1 && facts.target_width <= 65536 &&
                     (facts.id_bytes == 1 || facts.id_bytes == 2 || facts.id_bytes == 4) &&
                     facts.row_steps < INT64_MAX / 1024 / 1024;
   if (!sane) return Damaged(folder, "store.json");
   return facts;
 }
 
+namespace {
+Result<SideColumns> SidesOf(const std::string& folder, const StoreFacts& facts) {
+  if (facts.side == 0) return SideColumns();
+  Result<SideColumns> sides = SideColumns::Read(folder);
+  if (sides.ok() && sides->stored() != facts.side) return Damaged(folder, "features.txt");
+  return sides;
+}
+}  // namespace
+
 Result<std::unique_ptr<Samples>> OpenStore(const std::string& folder, const StoreView& view) {
   Result<StoreFacts> facts = ReadFacts(folder);
   if (!facts.ok()) return facts.status();
-  if (facts->layout == StoreLayout::Series) return OpenSeries(folder, *facts, view);
+  if (facts->layout == StoreLayout::Series) {
+    Result<SideColumns> sides = SidesOf(folder, *facts);
+    if (!sides.ok()) return sides.status();
+    return OpenSeries(folder, *facts, view, std::move(sides).value());
+  }
   Result<File> inputs = File::OpenRead(folder + "/inputs.bin");
   if (!inputs.ok()) return inputs.status();
   const int64_t extra = facts->layout == StoreLayout::Documents ? facts->samples : 0;
-  const int64_t row_bytes = facts->ids ? facts->id_bytes : 4 * facts->width;
+  const int64_t row_bytes = facts->ids ? facts->id_bytes : 4 * (facts->width + facts->side);
   if (inputs->size() != (facts->row_steps + extra) * row_bytes) return Damaged(folder, "inputs.bin");
   if (facts->layout == StoreLayout::Stream)
     return std::unique_ptr<Samples>(std::make_unique<StreamSamples>(*facts, view, std::move(inputs).value()));
@@ -292,8 +323,10 @@ Result<std::unique_ptr<Samples>> OpenStore(const std::string& folder, const Stor
   if (!targets.ok()) return targets.status();
   const int64_t items = facts->target_per_step ? facts->row_steps : facts->samples;
   if (targets->size() != items * facts->target_width * 4) return Damaged(folder, "targets.bin");
-  return std::unique_ptr<Samples>(
-      std::make_unique<RowSamples>(*facts, std::move(lengths).value(), std::move(inputs).value(), std::move(targets).value()));
+  Result<SideColumns> sides = SidesOf(folder, *facts);
+  if (!sides.ok()) return sides.status();
+  return std::unique_ptr<Samples>(std::make_unique<RowSamples>(*facts, std::move(sides).value(), std::move(lengths).value(),
+                                                               std::move(inputs).value(), std::move(targets).value()));
 }
 
 }  // namespace plimsoll

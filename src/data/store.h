@@ -9,7 +9,7 @@
 //   lengths.bin      int32: steps of each sample; of series: rows of each
 //   targets.bin      class numbers (4 bytes) or values (float32), packed; not where the targets are the inputs themselves
 //   runs.bin         series: rows whose targets are all known
-//   vocabulary.txt, labels.txt, scale.txt   what the numbers mean (docs/formats.md)
+//   vocabulary.txt, labels.txt, scale.txt, features.txt   what the numbers mean (docs/formats.md)
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,9 @@ struct StoreFacts {
   int64_t longest = 0;
   bool ids = true;
   int64_t id_bytes = 4;  // 1, 2 or 4
-  int64_t width = 1;     // features a step
+  int64_t width = 1;     // features a step, without those of categories and dates
+  int64_t side = 0;      // numbers a step that categories and dates have in inputs.bin, behind the features
+  int64_t unseen = 0;    // rows with a category that training does not have
   int64_t vocabulary = 0;
   bool target_per_step = false;
   bool target_classes = true;

@@ -14,6 +14,18 @@ bool StandsAlone(char32_t point) {
          (point >= 0x20000 && point <= 0x3FFFF);
 }
 
+enum class CharacterKind { Letter, Digit, Blank, LineEnd, Other };
+// Without tables: what is no ASCII is a letter, but for the blocks of punctuation that most scripts share.
+CharacterKind KindOf(char32_t point) {
+  if (IsAsciiLetter(point)) return CharacterKind::Letter;
+  if (point >= '0' && point <= '9') return CharacterKind::Digit;
+  if (point == '\n') return CharacterKind::LineEnd;
+  if (point <= ' ') return CharacterKind::Blank;
+  const bool punctuation = point < 0xC0 || (point >= 0x2000 && point <= 0x206F) || (point >= 0x3000 && point <= 0x303F) ||
+                           (point >= 0xFF00 && point <= 0xFF0F);
+  return punctuation ? CharacterKind::Other : CharacterKind::Letter;
+}
+
 }  // namespace
 
 Result<Tokenizer> Tokenizer::Make(const Options& options) {
@@ -50,6 +62,9 @@ void Tokenizer::Split(std::string_view text, std::vector<std::string_view>& toke
       break;
     case TokenKind::Word:
       SplitWords(options_.lower ? Lower(text, lower_) : text, tokens);
+      break;
+    case TokenKind::Bpe:
+      SplitPieces(text, tokens);
       break;
     case TokenKind::Auto:
       PLIMSOLL_CHECK(false, "the kind of tokens is decided before text is cut");
@@ -97,6 +112,36 @@ void Tokenizer::SplitWords(std::string_view text, std::vector<std::string_view>&
     if (!blank) tokens.push_back(text.substr(start, at - start));
   }
   finish(text.size());
+}
+
+void Tokenizer::SplitPieces(std::string_view text, std::vector<std::string_view>& tokens) {
+  const auto kind_at = [&](size_t at) { return at < text.size() ? KindOf(NextCodePoint(text, at)) : CharacterKind::LineEnd; };
+  // An apostrophe between letters belongs to their word.
+  const auto goes_on = [&](size_t at, CharacterKind kind) {
+    if (at >= text.size()) return false;
+    const CharacterKind here = kind_at(at);
+    if (here == kind || kind != CharacterKind::Letter) return here == kind;
+    return IsApostrophe(NextCodePoint(text, at)) && kind_at(at) == CharacterKind::Letter;
+  };
+  for (size_t at = 0; at < text.size();) {
+    const size_t start = at;
+    CharacterKind kind = kind_at(at);
+    NextCodePoint(text, at);
+    if (text[start] == ' ' && kind_at(at) != CharacterKind::Blank && kind_at(at) != CharacterKind::LineEnd) {
+      kind = kind_at(at);
+      NextCodePoint(text, at);
+    }
+    while (kind != CharacterKind::LineEnd && goes_on(at, kind)) {
+      size_t next = at;
+      NextCodePoint(text, next);
+      // The last of several blanks goes with what stands behind it.
+      const bool last_blank =
+          kind == CharacterKind::Blank && text[at] == ' ' && !goes_on(next, kind) && kind_at(next) != CharacterKind::LineEnd;
+      if (next - start > kLongestPiece || last_blank) break;
+      at = next;
+    }
+    tokens.push_back(text.substr(start, at - start));
+  }
 }
 
 std::string_view Tokenizer::Lower(std::string_view text, std::string& out) const {

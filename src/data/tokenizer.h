@@ -8,6 +8,9 @@
 //   word   runs of letters, marks, digits and "_"; an apostrophe between letters belongs to the word ("don't"). Every other
 //          character that is no blank is a word of its own, and so is each Chinese or Japanese one. With `lines` a line break
 //          is a word, too
+//   bpe    words for byte-pair encoding, which loses nothing: all bytes of a text, in pieces of at most kLongestPiece. A run of
+//          letters, of digits or of other characters, with the one blank before it; a line break; blanks. Whatever is no ASCII
+//          and no usual punctuation counts as a letter
 #pragma once
 
 #include <memory>
@@ -20,6 +23,8 @@
 #include "plimsoll/status.h"
 
 namespace plimsoll {
+
+inline constexpr size_t kLongestPiece = 64;  // bytes of a word for byte-pair encoding
 
 class Tokenizer {
  public:
@@ -39,6 +44,7 @@ class Tokenizer {
   explicit Tokenizer(const Options& options) : options_(options) {}
   void SplitWords(std::string_view text, std::vector<std::string_view>& tokens) const;
   bool IsWordPart(char32_t point) const;
+  static void SplitPieces(std::string_view text, std::vector<std::string_view>& tokens);
   std::string_view Lower(std::string_view text, std::string& out) const;
 
   Options options_;

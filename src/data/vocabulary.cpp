@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
+#include <vector>
 
 #include "base/check.h"
 #include "data/line_reader.h"
+#include "data/utf8.h"
 
 namespace plimsoll {
 namespace {
@@ -25,10 +30,11 @@ void AppendEscaped(std::string& out, std::string_view token) {
       }
     }
   }
+  const bool broken = FirstBadByte(token) < token.size();
   for (size_t i = 0; i < token.size(); ++i) {
     const auto byte = static_cast<unsigned char>(token[i]);
-    // A byte of its own that is no character is written by its number, and so are blanks where an eye or an editor loses them.
-    const bool lone = token.size() == 1 && byte >= 0x80;
+    // Bytes that are no character are written by their numbers, and so are blanks where an eye or an editor loses them.
+    const bool lone = broken && byte >= 0x80;
     const bool edge = byte == ' ' && (i == 0 || i + 1 == token.size());
     if (byte == '\\') {
       out += "\\\\";
@@ -40,8 +46,9 @@ void AppendEscaped(std::string& out, std::string_view token) {
   }
 }
 
-// The token of a line; nothing where an escape is unknown.
-bool Unescape(std::string_view line, std::string& token) {
+}  // namespace
+
+bool UnescapeToken(std::string_view line, std::string& token) {
   token.clear();
   if (line.starts_with('\\')) {
     for (const std::string_view name : kSpecialNames) {
@@ -70,7 +77,29 @@ bool Unescape(std::string_view line, std::string& token) {
   return true;
 }
 
-}  // namespace
+std::string EscapedToken(std::string_view token) {
+  std::string out;
+  AppendEscaped(out, token);
+  return out;
+}
+
+TokenTable SortedNames(const TokenTable& table) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < table.size(); ++i) names.emplace_back(table[i]);
+  const auto whole = [](const std::string& name) {
+    int64_t number = 0;
+    const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    return error == std::errc() && stop == name.data() + name.size() ? std::optional(number) : std::nullopt;
+  };
+  const bool numbers =
+      std::all_of(names.begin(), names.end(), [&](const std::string& name) { return whole(name).has_value(); });
+  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return numbers && *whole(a) != *whole(b) ? *whole(a) < *whole(b) : a < b;
+  });
+  TokenTable sorted;
+  for (const std::string& name : names) sorted.Add(name);
+  return sorted;
+}
 
 std::string LinesOf(const TokenTable& names) {
   std::string text;
@@ -94,7 +123,7 @@ Result<TokenTable> ReadLines(const std::string& path) {
       return Status::Data(fmt::format("{}:{}: {}", path, lines->number(), what), "docs/formats.md has the form of such a file");
     };
     if (!lines->problem().empty()) return Status::Data(fmt::format("{}:{}", path, lines->problem()));
-    if (!Unescape(lines->line(), token))
+    if (!UnescapeToken(lines->line(), token))
       return refuse("an escape that is none; wanted \\\\, \\xHH, \\unknown, \\begin or \\end");
     if (table.Find(token) != TokenTable::kNone) return refuse("stands there twice");
     table.Add(token);
@@ -130,6 +159,12 @@ Vocabulary Vocabulary::OfBytes(const Specials& specials) {
     const char c = static_cast<char>(byte);
     made.tokens_.Add({&c, 1});
   }
+  return made;
+}
+
+Vocabulary Vocabulary::OfPieces(const TokenTable& pieces, const Specials& specials) {
+  Vocabulary made = OfBytes(specials);
+  for (int64_t i = 0; i < pieces.size(); ++i) made.tokens_.Add(pieces[i]);
   return made;
 }
 

@@ -7,6 +7,28 @@
 #include "train/model_folder.h"
 
 namespace plimsoll {
+namespace {
+
+Result<std::vector<ClassScore>> NamedClasses(const Setup& setup, const std::vector<ClassCounts>& counts) {
+  TokenTable names;
+  if (setup.text != nullptr) {
+    Result<TokenTable> read = ReadLabels(*setup.text);
+    if (!read.ok()) return read.status();
+    names = std::move(read).value();
+  }
+  std::vector<ClassScore> classes;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const auto number = static_cast<int64_t>(i);
+    classes.push_back({.name = number < names.size() ? std::string(names[number]) : fmt::format("{}", i),
+                       .precision = counts[i].precision(),
+                       .recall = counts[i].recall(),
+                       .f1 = counts[i].f1(),
+                       .support = counts[i].wanted});
+  }
+  return classes;
+}
+
+}  // namespace
 
 Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
   FlushDenormals flush;
@@ -46,7 +68,7 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
     }
   }
 
-  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.training = false});
+  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.training = false, .per_class = true});
   if (!setup.ok()) return setup.status();
   Setup& ready = **setup;
   Result<std::unique_ptr<Engine>> engine = Open(ready);
@@ -60,13 +82,24 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
   const int64_t count = part == ScoredPart::ValidationFile    ? ready.valid->count()
                         : part == ScoredPart::ValidationShare ? ready.split->valid_count()
                                                               : ready.samples->count();
-  const Result<Score> score = ScoreSamples(ready, **engine, part, count);
+  const OwnerMemory& files = (*engine)->memory.owner(NetworkOwner::Files);
+  std::span<int64_t> confusion;
+  if (const int64_t classes = ready.network->confused_classes(); classes > 0)
+    confusion = {files.I64(ConfusionCounts), static_cast<size_t>(classes * classes)};
+  std::vector<ClassCounts> counts;
+  const Result<Score> score = ScoreSamples(ready, **engine, part, count, {.confusion = confusion, .classes = &counts});
   if (!score.ok()) return score.status();
-  return EvaluateResult{.score = score.value(),
+  EvaluateResult result{.score = score.value(),
                         .samples = count,
                         .plan = ready.plan,
                         .peak_bytes = PeakResidentBytes(),
                         .outputs = ready.outputs};
+  if (counts.empty()) return result;
+  Result<std::vector<ClassScore>> named = NamedClasses(ready, counts);
+  if (!named.ok()) return named.status();
+  result.classes = std::move(named).value();
+  result.confusion.assign(confusion.begin(), confusion.end());
+  return result;
 }
 
 }  // namespace plimsoll

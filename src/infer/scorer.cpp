@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "infer/examples.h"
+#include "infer/place_walk.h"
 #include "plimsoll/custom.h"
 
 namespace plimsoll {
@@ -10,12 +12,22 @@ namespace {
 
 constexpr int64_t kScoredTrainingSamples = 1024;  // without validation data
 
-// Hands the outputs of a score to the job's own metric and to the table of classes, while it stands.
+// Hands the outputs of a score to its metrics, to the job's own one, to the table of classes and to the examples, while it
+// stands.
 class Sink final : public OutputSink {
  public:
-  Sink(CustomMetric* metric, std::span<int64_t> confusion, const Spec& spec, Step& step)
-      : metric_(metric), confusion_(confusion), spec_(spec), step_(step) {
-    if (metric_ != nullptr) metric_->Start();
+  Sink(const Setup& setup, const Samples& samples, Metrics& metrics, std::span<int64_t> confusion, ExamplePicker& examples,
+       Step& step)
+      : plan_(setup.metrics),
+        samples_(samples),
+        metrics_(metrics),
+        own_(setup.job.train.custom_metric.get()),
+        confusion_(confusion),
+        examples_(examples),
+        output_(setup.network->spec().output()),
+        step_(step) {
+    if (own_ != nullptr) own_->Start();
+    metrics_.Start();
     std::fill(confusion_.begin(), confusion_.end(), 0);
     if (wanted()) step_.SetOutputSink(this);
   }
@@ -25,36 +37,71 @@ class Sink final : public OutputSink {
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
-  void Rows(size_t /*output*/, const RowGroup& group, int64_t first, int64_t count, const float* outputs,
-            int64_t stride) override {
-    const auto width = static_cast<size_t>(spec_.output().width);
+  void Rows(size_t output, const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) override {
+    if (output > 0) return;
+    if (examples_.wanted()) examples_.Rows(group, first, count, outputs, stride);
+    if (!counts()) return;
+    const auto width = static_cast<size_t>(output_.width);
+    const bool entities = plan_.counts_entities() && output_.loss != Loss::Crf;
+    if (entities) walk_.Go(group, first);
     for (int64_t row = 0; row < count; ++row) {
       const int64_t item = first + row;
       const std::span<const float> y(outputs + row * stride, width);
-      if (!confusion_.empty()) {
-        const auto largest = static_cast<size_t>(std::max_element(y.begin(), y.end()) - y.begin());
-        ++confusion_[static_cast<size_t>(group.targets[0].classes[item]) * width + largest];
-      }
-      if (metric_ == nullptr) continue;
-      if (spec_.output().class_targets()) {
-        metric_->Item(y, group.targets[0].classes[item], {});
+      if (output_.class_targets()) {
+        if (own_ != nullptr) own_->Item(y, group.targets[0].classes[item], {});
+        if (output_.loss != Loss::Crf && output_.loss != Loss::Ctc) Class(y, group.targets[0].classes[item]);
       } else {
-        metric_->Item(y, -1, {group.targets[0].values + item * spec_.output().width, width});
+        const float* values = group.targets[0].values + item * output_.width;
+        if (own_ != nullptr) own_->Item(y, -1, {values, width});
+        if (plan_.of == MetricPlan::Of::Labels) metrics_.Labels(y.data(), values);
+        if (plan_.of == MetricPlan::Of::Values)
+          metrics_.Values(y.data(), values, [&](int64_t column) { return samples_.target_unit(column); });
       }
+      if (!entities) continue;
+      Tag(group, walk_.place(), Largest(y), group.targets[0].classes[item]);
+      walk_.Next(group);
     }
+  }
+  void Decoded(const RowGroup& group, int64_t row, int64_t step, int64_t item, int32_t tag) override {
+    const int32_t wanted = group.targets[0].classes[item];
+    metrics_.Decided(tag, wanted);
+    Confuse(tag, wanted);
+    if (plan_.counts_entities()) Tag(group, {row, step}, tag, wanted);
+    if (examples_.wanted()) examples_.Decoded(group, row, step, tag);
   }
 
  private:
-  bool wanted() const { return metric_ != nullptr || !confusion_.empty(); }
-  CustomMetric* metric_;
+  static int32_t Largest(std::span<const float> y) {
+    return static_cast<int32_t>(std::max_element(y.begin(), y.end()) - y.begin());
+  }
+  void Class(std::span<const float> y, int32_t wanted) {
+    if (plan_.looks_at_items()) metrics_.Class(y.data(), wanted);
+    if (!confusion_.empty()) Confuse(Largest(y), wanted);
+  }
+  void Confuse(int32_t given, int32_t wanted) {
+    if (!confusion_.empty()) ++confusion_[static_cast<size_t>(wanted * output_.width + given)];
+  }
+  void Tag(const RowGroup& group, const RowGroup::Place& place, int32_t given, int32_t wanted) {
+    metrics_.Tag(place.row, place.step == 0, place.step + 1 == group.lengths[place.row], given, wanted);
+  }
+  bool counts() const { return own_ != nullptr || plan_.looks_at_items() || !confusion_.empty(); }
+  bool wanted() const { return counts() || examples_.wanted(); }
+
+  const MetricPlan& plan_;
+  const Samples& samples_;
+  Metrics& metrics_;
+  CustomMetric* own_;
   std::span<int64_t> confusion_;
-  const Spec& spec_;
+  ExamplePicker& examples_;
+  const ModelOutput& output_;
   Step& step_;
+  PlaceWalk walk_;
 };
 
 }  // namespace
 
-Score ToScore(const StepSums& sums, const Spec& spec) {
+Score ToScore(const StepSums& sums, const Setup& setup) {
+  const Spec& spec = setup.network->spec();
   Score score{.loss = sums.MeanLoss(spec)};
   for (size_t i = 0; i < spec.outputs.size(); ++i) {
     const OutputSums& own = sums.outputs[i];
@@ -66,16 +113,21 @@ Score ToScore(const StepSums& sums, const Spec& spec) {
   const OutputSums& first = sums.outputs[0];
   if (first.labels > 0) score.label_error_rate = static_cast<double>(first.label_errors) / static_cast<double>(first.labels);
   if (spec.outputs.size() == 1) score.accuracy = score.outputs[0].accuracy;
+  AddLossMetrics(score, setup.metrics, first.loss / static_cast<double>(first.items));
   return score;
 }
 
 Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_t count, const ScoreWatch& watch) {
   Samples* samples = part == ScoredPart::ValidationFile ? setup.valid.get() : setup.samples.get();
-  Batch batch(samples, engine.batch_buffers(CarriedBy::Scores), setup.plan.group_rows, setup.network->spec().reversed);
+  Batch batch(samples, engine.batch_buffers(CarriedBy::Scores), setup.plan.group_rows, setup.network->spec().reversed,
+              *setup.pool);
   int64_t* numbers = engine.memory.owner(NetworkOwner::Batch).I64(EpochNumbers);
   const int64_t batch_size = std::min(setup.job.train.batch_size, setup.samples->count());
   CustomMetric* metric = setup.job.train.custom_metric.get();
-  const Sink sink(metric, watch.confusion, setup.network->spec(), engine.step);
+  const OwnerMemory& files = engine.memory.owner(NetworkOwner::Files);
+  Metrics metrics(setup.metrics, files.Has(MetricCounts) ? files.Bytes(MetricCounts) : nullptr);
+  ExamplePicker examples(watch.examples, setup.network->spec(), count);
+  const Sink sink(setup, *samples, metrics, watch.confusion, examples, engine.step);
   StepSums sums;
   for (int64_t place = 0; place < count; place += batch_size) {
     if (setup.stop != nullptr && *setup.stop != StatusKind::Ok)
@@ -93,6 +145,7 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
           numbers[i] = place + i;
           break;
       }
+      examples.Offer(place + i, numbers[i]);
     }
     batch.Start(numbers, now, place / batch_size + 1);
     for (int64_t group = 0; group < batch.groups(); ++group) {
@@ -102,7 +155,9 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
     }
     if (watch.observer != nullptr) watch.observer->Work({.what = "validation", .done = place + now, .total = count});
   }
-  Score score = ToScore(sums, setup.network->spec());
+  Score score = ToScore(sums, setup);
+  metrics.AddTo(score);
+  if (watch.classes != nullptr) watch.classes->assign(metrics.classes().begin(), metrics.classes().end());
   score.loss += engine.penalty.Value();
   if (metric != nullptr) score.metric = metric->Value();
   return score;

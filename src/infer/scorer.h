@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "infer/metrics.h"
 #include "plimsoll/observer.h"
 #include "plimsoll/options.h"
 #include "plimsoll/status.h"
@@ -15,8 +17,10 @@ enum class ScoredPart { Training, ValidationShare, ValidationFile };
 
 // Who looks on while samples are scored.
 struct ScoreWatch {
-  Observer* observer = nullptr;       // told how far it is
-  std::span<int64_t> confusion = {};  // gets the counts of [true class][class with the largest output]; empty: nobody asks
+  Observer* observer = nullptr;                 // told how far it is
+  std::span<Example> examples = {};             // gets those of a few samples, from its front on; empty: nobody asks
+  std::span<int64_t> confusion = {};            // gets the counts of [true class][class that was given]; empty: nobody asks
+  std::vector<ClassCounts>* classes = nullptr;  // gets the counts of each class, where the setup's metrics have them
 };
 
 // The first `count` samples of a part, in file order.
@@ -25,6 +29,7 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
 // What a run is scored on: its validation data, else the first 1024 training samples.
 Result<Score> ScoreRun(Setup& setup, Engine& engine, const ScoreWatch& watch = {});
 
-Score ToScore(const StepSums& sums, const Spec& spec);
+// Loss and accuracy of sums, and what follows from the loss.
+Score ToScore(const StepSums& sums, const Setup& setup);
 
 }  // namespace plimsoll

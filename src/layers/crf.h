@@ -36,9 +36,11 @@ class Crf final : public Layer {
   double LossOf(const OwnerMemory& memory, int64_t row) const;
   // After all of Backward: steps of a row whose likeliest tag was the true one.
   int64_t HitsOf(const OwnerMemory& memory, int64_t row) const;
-  // At the end of forward without training: the same of the likeliest sequence. `packed(t)` is where the row's step t lies.
+  // At the end of forward without training, once: finds the likeliest sequence of a row, whose tags TagAt then gives.
+  // `packed(t)` is where the row's step t lies.
   template <typename Packed>
-  int64_t DecodedHits(const OwnerMemory& memory, int64_t row, int64_t steps, const int32_t* tags, const Packed& packed) const;
+  void Decode(const OwnerMemory& memory, int64_t row, int64_t steps, const Packed& packed) const;
+  int32_t TagAt(const OwnerMemory& memory, int64_t place) const { return BeforeAt(memory, place)[0]; }
 
  private:
   uint8_t* BeforeAt(const OwnerMemory& memory, int64_t place) const;
@@ -50,15 +52,14 @@ class Crf final : public Layer {
 };
 
 template <typename Packed>
-int64_t Crf::DecodedHits(const OwnerMemory& memory, int64_t row, int64_t steps, const int32_t* tags,
-                         const Packed& packed) const {
-  int64_t hits = 0, tag = LastTag(memory, row);
+void Crf::Decode(const OwnerMemory& memory, int64_t row, int64_t steps, const Packed& packed) const {
+  uint8_t tag = static_cast<uint8_t>(LastTag(memory, row));
   for (int64_t t = steps - 1; t >= 0; --t) {
-    const int64_t place = packed(t);
-    hits += tag == tags[place] ? 1 : 0;
-    tag = BeforeAt(memory, place)[tag];
+    uint8_t* before = BeforeAt(memory, packed(t));
+    const uint8_t earlier = before[tag];
+    before[0] = tag;  // the way back is not gone again
+    tag = earlier;
   }
-  return hits;
 }
 
 }  // namespace plimsoll

@@ -166,6 +166,18 @@ TEST_F(ReadJobTest, PathsAreRelativeToTheFileAndOverridesToTheWorkingDirectory) 
   EXPECT_EQ(job->init_from, "");
 }
 
+TEST_F(ReadJobTest, MetricsAreAListOfNamesEachOnce) {
+  EXPECT_EQ(*Read("[train]\nmetrics = [\"F1_macro\", \"mean_absolute_error\"]\nmonitor = \"val_f1_macro\"")->train.metrics,
+            (std::vector{Metric::F1Macro, Metric::Mae}));
+  EXPECT_EQ(Read("[train]\nmonitor = \"val_f1_macro\"")->train.monitor, MonitorOf(Metric::F1Macro));
+  EXPECT_EQ(Read("[train]\nmonitor = \"val_accuracy\"")->train.monitor, Monitor::ValAccuracy);
+  EXPECT_FALSE(Read("[train]\nepochs = 2")->train.metrics.has_value());
+  EXPECT_TRUE(Read("[train]\nmetrics = []")->train.metrics->empty());
+  EXPECT_NE(Complaint("[train]\nmetrics = [\"f1_marco\"]").find("did you mean 'f1_macro'"), std::string::npos);
+  EXPECT_NE(Complaint("[train]\nmetrics = [\"mae\", \"mean_absolute_error\"]").find("once"), std::string::npos);
+  EXPECT_NE(Complaint("[train]\nmetrics = \"mae\"").find("a list of names"), std::string::npos);
+}
+
 TEST_F(ReadJobTest, TextMayBeInAnyLanguage) {
   Result<Job> job = Read(
       "\xEF\xBB\xBF# ключ\n[data]\ntrain = \"/d/é \\\"ü\\\" 数.npz\" # é\ntargets = '/d/é\\'\nlengths = \"\"\"/d/\\\né\"\"\"\n",

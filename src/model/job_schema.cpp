@@ -220,7 +220,7 @@ constexpr std::array kFormats = {
     Choice<DataFormat>{"jsonl", DataFormat::Jsonl}, Choice<DataFormat>{"conll", DataFormat::Conll}};
 constexpr std::array kTokens = {Choice<TokenKind>{"auto", TokenKind::Auto}, Choice<TokenKind>{"byte", TokenKind::Byte},
                                 Choice<TokenKind>{"char", TokenKind::Char}, Choice<TokenKind>{"word", TokenKind::Word},
-                                Choice<TokenKind>{"ids", TokenKind::Ids}};
+                                Choice<TokenKind>{"ids", TokenKind::Ids},   Choice<TokenKind>{"bpe", TokenKind::Bpe}};
 constexpr std::array kOptimizers = {
     Choice<OptimizerKind>{"adam", OptimizerKind::Adam},       Choice<OptimizerKind>{"adamw", OptimizerKind::AdamW},
     Choice<OptimizerKind>{"sgd", OptimizerKind::Sgd},         Choice<OptimizerKind>{"rmsprop", OptimizerKind::RmsProp},
@@ -247,12 +247,34 @@ constexpr std::array kSchedules = {Choice<LrSchedule>{"constant", LrSchedule::Co
                                    Choice<LrSchedule>{"exponential", LrSchedule::Exponential},
                                    Choice<LrSchedule>{"one_cycle", LrSchedule::OneCycle},
                                    Choice<LrSchedule>{"plateau", LrSchedule::Plateau}};
-constexpr std::array kMonitors = {Choice<Monitor>{"auto", Monitor::Auto},
-                                  Choice<Monitor>{"loss", Monitor::Loss},
-                                  Choice<Monitor>{"accuracy", Monitor::Accuracy},
-                                  Choice<Monitor>{"val_loss", Monitor::ValLoss},
-                                  Choice<Monitor>{"val_accuracy", Monitor::ValAccuracy},
-                                  Choice<Monitor>{"val_label_error_rate", Monitor::ValLabelErrorRate}};
+constexpr std::array kMonitors = [] {
+  constexpr std::array kOwn = {Choice<Monitor>{"auto", Monitor::Auto},
+                               Choice<Monitor>{"loss", Monitor::Loss},
+                               Choice<Monitor>{"accuracy", Monitor::Accuracy},
+                               Choice<Monitor>{"val_loss", Monitor::ValLoss},
+                               Choice<Monitor>{"val_accuracy", Monitor::ValAccuracy},
+                               Choice<Monitor>{"val_label_error_rate", Monitor::ValLabelErrorRate}};
+  std::array<Choice<Monitor>, kOwn.size() + kMetrics - 1> all{};
+  std::copy(kOwn.begin(), kOwn.end(), all.begin());
+  for (size_t i = 1; i < kMetrics; ++i)  // all but accuracy, which stands above
+    all[kOwn.size() + i - 1] = {kMetricFacts[i].monitored, MonitorOf(static_cast<Metric>(i))};
+  return all;
+}();
+constexpr std::array kMetricNames = [] {
+  constexpr std::array kAliases = {Choice<Metric>{"categorical_accuracy", Metric::Accuracy},
+                                   Choice<Metric>{"sparse_categorical_accuracy", Metric::Accuracy},
+                                   Choice<Metric>{"top_k_categorical_accuracy", Metric::TopKAccuracy},
+                                   Choice<Metric>{"sparse_top_k_categorical_accuracy", Metric::TopKAccuracy},
+                                   Choice<Metric>{"f1_score", Metric::F1},
+                                   Choice<Metric>{"mean_absolute_error", Metric::Mae},
+                                   Choice<Metric>{"root_mean_squared_error", Metric::Rmse},
+                                   Choice<Metric>{"mean_absolute_percentage_error", Metric::Mape},
+                                   Choice<Metric>{"r2_score", Metric::R2}};
+  std::array<Choice<Metric>, kMetrics + kAliases.size()> all{};
+  for (size_t i = 0; i < kMetrics; ++i) all[i] = {MetricName(static_cast<Metric>(i)), static_cast<Metric>(i)};
+  std::copy(kAliases.begin(), kAliases.end(), all.begin() + kMetrics);
+  return all;
+}();
 constexpr std::array kActivations = [] {
   std::array<Choice<Activation>, kActivationNames.size()> choices{};
   for (size_t i = 0; i < choices.size(); ++i) choices[i] = {kActivationNames[i].name, kActivationNames[i].activation};
@@ -306,6 +328,40 @@ Field<Owner> OneOf(std::string key, Enum Owner::*member, const std::array<Choice
               if (choice.value == owner.*member) return TextValue(std::string(choice.name));
             }
             return std::nullopt;
+          }};
+}
+
+// train.metrics: a list of names, each once.
+Field<TrainOptions> MetricsField() {
+  return {.key = "metrics",
+          .about = "figures of every score; unset: as the task asks; see docs/training.md",
+          .aliases = {},
+          .set =
+              [](TrainOptions& train, const JobValue& value, const KeyPlace& at) {
+                Names names;
+                for (const Choice<Metric>& choice : kMetricNames) names.push_back(choice.name);
+                if (value.kind != Kind::List) return Refused(at, "a list of names such as [\"f1_macro\", \"auc\"]", value);
+                std::vector<Metric> metrics;
+                for (const JobValue& item : value.list) {
+                  const auto* found = std::find_if(kMetricNames.begin(), kMetricNames.end(), [&](const auto& choice) {
+                    return item.kind == Kind::Text && SameName(choice.name, item.text);
+                  });
+                  if (found == kMetricNames.end()) {
+                    const Status refused = Refused(at, fmt::format("one of {}", fmt::join(names, ", ")), item);
+                    return Status::Usage(refused.message() + DidYouMean(item.text, names));
+                  }
+                  if (std::count(metrics.begin(), metrics.end(), found->value) > 0)
+                    return Refused(at, "each metric once", item);
+                  metrics.push_back(found->value);
+                }
+                train.metrics = std::move(metrics);
+                return Status::Ok();
+              },
+          .get = [](const TrainOptions& train) -> std::optional<JobValue> {
+            if (!train.metrics) return std::nullopt;
+            std::vector<std::string> names;
+            for (const Metric metric : *train.metrics) names.emplace_back(MetricName(metric));
+            return TextListValue(names);
           }};
 }
 
@@ -510,9 +566,11 @@ std::vector<Field<DataOptions>> DataFields() {
       Column("text", &DataOptions::text, "column of the text, by its name or number"),
       Columns("label", &DataOptions::label, "column of the label, or columns of values"),
       Columns("inputs", &DataOptions::inputs, "columns of numbers instead of text"),
+      Columns("categories", &DataOptions::categories, "columns of a table: a feature for each of their values"),
+      Columns("dates", &DataOptions::dates, "columns of ISO dates: their place in day, week and year as features"),
       Column("series", &DataOptions::series, "forecast: column that names the series of a row; empty: there is one"),
       Flag("header", &DataOptions::header, "of a table; unset: where a column is asked for by a name"),
-      OneOf("tokens", &DataOptions::tokens, kTokens, "auto, byte, char, word or ids"),
+      OneOf("tokens", &DataOptions::tokens, kTokens, "auto, byte, char, word, bpe or ids"),
       Flag("lower", &DataOptions::lower, "words in small letters"),
       Text("label_separator", &DataOptions::label_separator, "classify: stands between several labels; empty: there is one"),
       Whole("window", &DataOptions::window, {0, 1'000'000'000}, "lm: steps of a piece of one long text; forecast: steps seen"),
@@ -571,7 +629,9 @@ std::vector<Field<TrainOptions>> TrainFields() {
       Whole("plateau_patience", &T::plateau_patience, {0, 1'000'000'000}, "plateau: epochs without a better loss before that"),
       Number("plateau_min_delta", &T::plateau_min_delta, {.min = 0.0, .max = 1e9}, "plateau: a better loss is lower by more"),
       Number("plateau_min_lr", &T::plateau_min_lr, {.min = 0.0, .max = 1000.0}, "plateau: the rate falls no further"),
-      OneOf("monitor", &T::monitor, kMonitors, "auto, loss, accuracy, val_loss, val_accuracy or val_label_error_rate"),
+      MetricsField(),
+      Whole("top_k", &T::top_k, {1, 65536}, "top_k_accuracy: a hit is among so many largest outputs"),
+      OneOf("monitor", &T::monitor, kMonitors, "auto, loss, accuracy, val_loss, val_accuracy or val_ and a metric"),
       Whole("patience", &T::patience, {0, 1'000'000'000}, "epochs without a better monitor before the end; 0: off",
             {"early_stopping_patience"}),
       Number("min_delta", &T::min_delta, {.min = 0.0, .max = 1e9}, "patience: what is better is so by more"),

@@ -63,6 +63,8 @@ class RandomJobs {
                  .label_smoothing = random_.Unit(),
                  .huber_delta = Tiny(),
                  .class_weight = Coin() ? std::vector<double>{} : std::vector<double>{Tiny(), 0.0, Tiny()},
+                 .metrics = Coin() ? std::nullopt : std::optional(std::vector{static_cast<Metric>(random_.Below(kMetrics))}),
+                 .top_k = Int(1, 65536),
                  .optimizer = static_cast<OptimizerKind>(random_.Below(6)),
                  .learning_rate = Coin() ? std::nullopt : std::optional(Tiny()),
                  .beta_1 = random_.Unit(),
@@ -92,7 +94,7 @@ class RandomJobs {
                  .plateau_patience = Int(0, 1'000'000'000),
                  .plateau_min_delta = Tiny(),
                  .plateau_min_lr = Tiny(),
-                 .monitor = static_cast<Monitor>(random_.Below(6)),
+                 .monitor = Coin() ? static_cast<Monitor>(random_.Below(6)) : MonitorOf(Metric::EntityF1),
                  .patience = Int(0, 1'000'000'000),
                  .min_delta = Tiny(),
                  .restore_best = Coin() ? std::nullopt : std::optional(Coin()),
@@ -254,6 +256,8 @@ TEST_F(JobAsTomlTest, KeysOfTextComeBackAsTheyWere) {
   job.data.format = DataFormat::Csv;
   job.data.label = {"load", "2"};
   job.data.inputs = {"a \"quoted\" name"};
+  job.data.categories = {"store", "4"};
+  job.data.dates = {"day"};
   job.data.series = "3";
   job.data.header = true;
   job.data.tokens = TokenKind::Char;

@@ -298,7 +298,7 @@ void Network::AddTiles(ProductSet& products) {
 }
 
 int64_t Network::confused_classes() const {
-  if (spec_.outputs.size() != 1 || !spec_.output().class_targets() || is_own_loss()) return 0;
+  if (spec_.outputs.size() != 1 || !spec_.output().class_targets() || ctc_ != nullptr) return 0;
   return spec_.output().width <= kMostConfusedClasses ? spec_.output().width : 0;
 }
 
@@ -351,9 +351,20 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
   if (options.trace_bytes > 0) {
     files.Scratch(TracePieces, "pieces of the trace", NeedUnit::Whole, options.trace_bytes, StepMoment::Read, StepMoment::Save);
   }
-  if (const int64_t classes = network.confused_classes(); options.training && classes > 0) {
+  if (const int64_t classes = network.confused_classes(); options.confusion && classes > 0) {
     files.Scratch(ConfusionCounts, "confusion matrix", NeedUnit::Whole,
                   classes * classes * static_cast<int64_t>(sizeof(int64_t)), StepMoment::Read, StepMoment::Save);
+  }
+  if (options.metric_bytes > 0) {
+    files.Scratch(MetricCounts, "counts of metrics", NeedUnit::Whole, options.metric_bytes, StepMoment::Read, StepMoment::Save);
+  }
+  if (options.training) {
+    files.Scratch(Examples, "examples of predictions", NeedUnit::Whole, static_cast<int64_t>(kMostExamples * sizeof(Example)),
+                  StepMoment::Read, StepMoment::Save);
+  }
+  if (options.candidates_bytes > 0) {
+    files.Scratch(TokenCandidates, "candidates of a token", NeedUnit::Whole, options.candidates_bytes, StepMoment::Read,
+                  StepMoment::Save);
   }
   // In the order of NetworkOwner.
   owners.push_back({"blocks", blocks.needs()});

@@ -102,7 +102,7 @@ enum OptimizerKey : int { PartialSums, FirstMoment };
 // The moments of a layer, 0 and 1, and the running average of its weights, 2.
 inline constexpr int kAverage = 2;
 constexpr int MomentKey(int layer, int number) { return FirstMoment + 3 * layer + number; }
-enum FilesKey : int { WriteBuffer, StartRows, TracePieces, ConfusionCounts };
+enum FilesKey : int { WriteBuffer, StartRows, TracePieces, ConfusionCounts, MetricCounts, Examples, TokenCandidates };
 inline constexpr int64_t kWriteBufferBytes = 64 * 1024;
 inline constexpr int64_t kMostConfusedClasses = 32;  // that a confusion matrix is kept for
 inline constexpr int64_t kSumChunk = 16384;          // floats of one partial sum of squares
@@ -110,12 +110,15 @@ inline constexpr int64_t kSumChunk = 16384;          // floats of one partial su
 struct NeedOptions {
   int64_t batch_size = 0;
   SampleShape shape;
-  bool training = true;     // false: evaluation alone, no gradients, moments or tape beyond a block
-  int moments = 2;          // floats that the optimizer keeps for each weight, at most two
-  bool averages = false;    // and one for the running average of the weight
-  bool touched = false;     // tables note which of their rows a batch has looked up
-  int64_t trace_bytes = 0;  // for the pieces of a trace
-  int64_t window = 0;       // samples among which similar lengths come together
+  bool training = true;          // false: evaluation alone, no gradients, moments or tape beyond a block
+  int moments = 2;               // floats that the optimizer keeps for each weight, at most two
+  bool averages = false;         // and one for the running average of the weight
+  bool touched = false;          // tables note which of their rows a batch has looked up
+  int64_t trace_bytes = 0;       // for the pieces of a trace
+  bool confusion = true;         // classes that were taken for others are counted, where they are few
+  int64_t metric_bytes = 0;      // for what metrics count
+  int64_t window = 0;            // samples among which similar lengths come together
+  int64_t candidates_bytes = 0;  // of the next token, where text is made
 };
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options);
 

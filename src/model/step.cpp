@@ -81,9 +81,10 @@ Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, const BatchIt
   int64_t reached = 0;  // blocks that have been run
   for (Action action; schedule.Next(action);) {
     const Timed timed(run_.timeline, PieceOf(action, reached), PlaceOf(action), action.blocks);
+    int64_t run = 0;
     switch (action.kind) {
       case Action::Kind::Advance:
-        Forward(group, action.first_block, action.blocks, Tape::None);
+        run = Forward(group, action.first_block, action.blocks, Tape::None);
         break;
       case Action::Kind::Keep:
         PLIMSOLL_RETURN_IF_ERROR(slots_.Keep(action.slot, group.Active(action.first_block * kBlockSteps)));
@@ -92,19 +93,21 @@ Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, const BatchIt
         PLIMSOLL_RETURN_IF_ERROR(RestoreState(group, action.slot, action.first_block));
         break;
       case Action::Kind::Record:
-        Forward(group, action.first_block, action.blocks, Tape::Keep);
+        run = Forward(group, action.first_block, action.blocks, Tape::Keep);
         break;
       case Action::Kind::Reverse:
         Reverse(group, action.first_block, action.blocks);
         break;
     }
+    if (action.first_block >= reached) trained_row_steps_ += run;
     reached = std::max(reached, action.first_block + action.blocks);
   }
   return Status::Ok();
 }
 
-void Step::Forward(const RowGroup& group, int64_t first_block, int64_t blocks, Tape tape) {
+int64_t Step::Forward(const RowGroup& group, int64_t first_block, int64_t blocks, Tape tape) {
   segment_start_ = first_block;
+  int64_t row_steps = 0;
   for (int64_t number = first_block; number < first_block + blocks; ++number) {
     if (tape == Tape::None) segment_start_ = number;  // every block overwrites the one before
     SetPosition(group, number);
@@ -114,7 +117,9 @@ void Step::Forward(const RowGroup& group, int64_t first_block, int64_t blocks, T
       const Timed timed(run_.timeline, Piece::LayerForward, number, 1, layer);
       network_.layer(layer).ForwardAll(InputsOf(layer, part), OutputOf(layer, part), memory_.layer(layer), run_);
     }
+    row_steps += part.count;
   }
+  return row_steps;
 }
 
 void Step::Reverse(const RowGroup& group, int64_t first_block, int64_t blocks) {
@@ -295,6 +300,23 @@ void Step::EvaluateGroup(const RowGroup& group, StepSums& sums) {
   StartReverse(group);
 }
 
+const float* Step::Advance(const RowGroup& group, bool begins) {
+  run_.training = false;
+  if (begins) StartForward(group);
+  const Block block = BlockAt(group, 0);
+  const Part all = WholeOf(group, block);
+  segment_start_ = 0;
+  SetPosition(group, 0);
+  for (int layer = 0; layer < network_.body_layers(); ++layer) {
+    network_.layer(layer).ForwardAll(InputsOf(layer, all), OutputOf(layer, all), memory_.layer(layer), run_);
+  }
+  const Part last{.group = &group, .block = &block, .begin = all.count - group.rows, .count = group.rows};
+  for (int layer = network_.body_layers(); layer < network_.layers(); ++layer) {
+    network_.layer(layer).ForwardAll(InputsOf(layer, last), OutputOf(layer, last), memory_.layer(layer), run_);
+  }
+  return OutputOf(network_.spec().output().node, last).data;
+}
+
 void Step::StartForward(const RowGroup& group) {
   const Spec& spec = network_.spec();
   run_.layers = &memory_.layer(0);
@@ -344,8 +366,13 @@ void Step::SumSequenceLosses(const RowGroup& group) {
     sums_->outputs[0].items += group.lengths[row];
     if (run_.training) continue;
     const auto packed = [&](int64_t t) { return group.Before(t) + row; };
-    sums_->outputs[0].hits +=
-        static_cast<double>(network_.crf()->DecodedHits(memory, row, group.lengths[row], group.targets[0].classes, packed));
+    network_.crf()->Decode(memory, row, group.lengths[row], packed);
+    for (int64_t t = 0; t < group.lengths[row]; ++t) {
+      const int64_t item = packed(t);
+      const int32_t tag = network_.crf()->TagAt(memory, item);
+      sums_->outputs[0].hits += tag == group.targets[0].classes[item] ? 1.0 : 0.0;
+      if (sink_ != nullptr) sink_->Decoded(group, row, t, item, tag);
+    }
   }
 }
 

@@ -37,6 +37,8 @@ class OutputSink {
   virtual ~OutputSink() = default;
   virtual void Rows(size_t output, const RowGroup& group, int64_t first, int64_t count, const float* outputs,
                     int64_t stride) = 0;
+  // With a CRF, behind all rows of a group: the tag of each step in the likeliest sequence, row by row from its first step on.
+  virtual void Decoded(const RowGroup& /*group*/, int64_t /*row*/, int64_t /*step*/, int64_t /*item*/, int32_t /*tag*/) {}
 };
 
 class Step {
@@ -51,6 +53,10 @@ class Step {
   Status TrainGroup(const RowGroup& group, Schedule& schedule, const BatchItems& items, StepSums& sums);
   // Forward only, no dropout.
   void EvaluateGroup(const RowGroup& group, StepSums& sums);
+  // Forward only, for sequences that are made step by step: at most kBlockSteps steps, as many of every row, behind those of
+  // the calls before, whose State is where they left it; `begins`: with zeros. Returns what the first output, whose targets are
+  // steps, gives for the last step: a row each, ActivationStride of its width apart.
+  const float* Advance(const RowGroup& group, bool begins);
   // After the weights have changed.
   void PrepareWeights();
 
@@ -58,13 +64,16 @@ class Step {
   void SetTimeline(Timeline* timeline) { run_.timeline = timeline; }  // null: nothing is measured
   Timeline* timeline() const { return run_.timeline; }
   void SetOutputSink(OutputSink* sink) { sink_ = sink; }
+  // Row-steps that training groups have run forward, those that ran again not counted: nothing is padded where they are as many
+  // as the samples have.
+  int64_t trained_row_steps() const { return trained_row_steps_; }
 
  private:
   enum class Tape { None, Keep };
 
   void StartForward(const RowGroup& group);
   void StartReverse(const RowGroup& group);
-  void Forward(const RowGroup& group, int64_t first_block, int64_t blocks, Tape tape);
+  int64_t Forward(const RowGroup& group, int64_t first_block, int64_t blocks, Tape tape);  // how many row-steps it ran
   void Reverse(const RowGroup& group, int64_t first_block, int64_t blocks);
   Status RestoreState(const RowGroup& group, int64_t slot, int64_t next_block);
   // Rows of a block, or of the pooled rows, that a layer sees: all of them in the body, a slice in the head.
@@ -98,7 +107,8 @@ class Step {
   RunContext run_;
   std::vector<Slice> ins_, d_ins_;  // of the layer that runs; as many as any layer has
   OutputSink* sink_ = nullptr;
-  int64_t segment_start_ = 0;                    // first block of the recorded segment
+  int64_t segment_start_ = 0;  // first block of the recorded segment
+  int64_t trained_row_steps_ = 0;
   std::array<float, kMostOutputs> scales_ = {};  // of each output's loss: its weight over its items of the batch
   StepSums* sums_ = nullptr;
 };

@@ -149,11 +149,13 @@ std::string ChartSvg(const Chart& chart) {
   svg += SvgText("class=\"tick\" text-anchor=\"end\"", kRight, kHeight - 3.0, chart.x);
   for (const ChartLine& line : lines) {
     if (line.points.empty()) continue;
-    fmt::format_to(out, "<path class=\"line {}\" d=\"", line.look);
-    for (size_t i = 0; i < line.points.size(); ++i)
-      fmt::format_to(out, "{}{:.1f} {:.1f}", i == 0 ? "M" : "L", at_x(line.points[i].x), at_y(line.points[i].y));
-    svg += "\"/>\n";
-    const bool dots = (line.dots && line.points.size() <= 40) || line.points.size() == 1;
+    if (line.path) {
+      fmt::format_to(out, "<path class=\"line {}\" d=\"", line.look);
+      for (size_t i = 0; i < line.points.size(); ++i)
+        fmt::format_to(out, "{}{:.1f} {:.1f}", i == 0 ? "M" : "L", at_x(line.points[i].x), at_y(line.points[i].y));
+      svg += "\"/>\n";
+    }
+    const bool dots = !line.path || (line.dots && line.points.size() <= 40) || line.points.size() == 1;
     for (size_t i = 0; dots && i < line.points.size(); ++i) {
       fmt::format_to(out, "<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{} {}: {}</title></circle>\n",
                      line.look, at_x(line.points[i].x), at_y(line.points[i].y), XmlText(line.name),

@@ -21,6 +21,7 @@ struct ChartLine {
   std::string look;  // classes of its colour and stroke: "c1", "c2 thin", "limit"
   std::vector<ChartPoint> points;
   bool dots = false;
+  bool path = true;  // false: dots alone
 };
 struct Chart {
   std::string about;  // for who does not see it

@@ -15,6 +15,7 @@
 #include "plimsoll/version.h"
 #include "report/arena_map.h"
 #include "report/chart.h"
+#include "report/examples_card.h"
 #include "report/page_style.h"
 #include "report/xml.h"
 
@@ -249,9 +250,11 @@ std::string ConfusionCard(const RunRecord& run, const std::string& title) {
   const Json& counts = run.end["confusion"];
   const auto classes = static_cast<size_t>(std::clamp(NumberOf(run.end, "classes"), 0.0, static_cast<double>(kMostClasses)));
   if (classes < 2 || counts.size() != classes * classes) return "";
-  std::string table = "<div class=\"scroll\"><table class=\"confusion\"><tr><th></th>";
+  std::string table =
+      fmt::format("<div class=\"scroll\"><table class=\"confusion{}\"><tr><th></th>", RunNames(run).empty() ? "" : " named");
   auto out = std::back_inserter(table);
-  for (size_t said = 0; said < classes; ++said) fmt::format_to(out, "<th>{}</th>", said);
+  const auto named = [&](size_t number) { return XmlText(NameIn(RunNames(run), static_cast<int64_t>(number))); };
+  for (size_t said = 0; said < classes; ++said) fmt::format_to(out, "<th><span>{}</span></th>", named(said));
   table += "</tr>\n";
   for (size_t truth = 0; truth < classes; ++truth) {
     double all = 0.0;
@@ -259,7 +262,7 @@ std::string ConfusionCard(const RunRecord& run, const std::string& title) {
       const Json& count = counts[truth * classes + said];
       all += count.is_number() ? count.get<double>() : 0.0;
     }
-    fmt::format_to(out, "<tr><th>{}</th>", truth);
+    fmt::format_to(out, "<tr><th>{}</th>", named(truth));
     for (size_t said = 0; said < classes; ++said) {
       const Json& cell = counts[truth * classes + said];
       const double count = cell.is_number() ? cell.get<double>() : 0.0, share = all > 0.0 ? count / all : 0.0;
@@ -280,8 +283,13 @@ std::string LengthCard(const RunRecord& run) {
   for (const Json& count : lengths["counts"]) {
     if (count.is_number() && counts.size() < 200) counts.push_back(count.get<double>());
   }
-  const std::string words = fmt::format("{:.0f} to {:.0f} steps, {:.1f} on average", NumberOf(lengths, "shortest"),
-                                        NumberOf(lengths, "longest"), NumberOf(lengths, "mean"));
+  std::string words = fmt::format("{:.0f} to {:.0f} steps, {:.1f} on average", NumberOf(lengths, "shortest"),
+                                  NumberOf(lengths, "longest"), NumberOf(lengths, "mean"));
+  if (!run.epochs.empty() && run.epochs.back().computed_row_steps > 0.0) {
+    const RecordedEpoch& last = run.epochs.back();
+    words += fmt::format(" · useful steps / computed steps = {:.4g}, of {:.0f}; what runs again to save memory not counted",
+                         last.useful_row_steps / last.computed_row_steps, last.computed_row_steps);
+  }
   if (counts.size() < 2) return Card("Lengths of the sequences", "<p class=\"note\">" + words + "</p>\n");
   return Card("Lengths of the sequences", "<p class=\"note\">" + words + "</p>\n" +
                                               HistogramSvg("Histogram of lengths", counts, NumberOf(lengths, "shortest"),
@@ -309,8 +317,11 @@ Headline ScoreOf(const RunRecord& run) {
                       : run.epochs.empty()          ? NAN
                       : run.epochs.back().has_valid ? run.epochs.back().val_loss
                                                     : run.epochs.back().loss;
-  if (accuracy >= 0.0)
-    return {fmt::format("{:.2f} %", 100.0 * accuracy), fmt::format("accuracy, loss {}", InUnit(loss, ChartUnit::Plain))};
+  if (accuracy >= 0.0) {
+    std::string words = fmt::format("accuracy, loss {}", InUnit(loss, ChartUnit::Plain));
+    if (run.LearnsText()) words += fmt::format(", perplexity {}", InUnit(std::exp(loss), ChartUnit::Plain));
+    return {fmt::format("{:.2f} %", 100.0 * accuracy), words};
+  }
   if (std::isfinite(loss)) return {InUnit(loss, ChartUnit::Plain), "loss"};
   return {};
 }
@@ -337,9 +348,9 @@ std::string Tiles(const RunRecord& run) {
   std::string tiles = "<div class=\"tiles\">\n" + Tile(score.number, score.words);
   tiles += Tile(Bytes(run.peak_bytes()), fmt::format("peak of {} allowed", Bytes(run.budget_bytes())));
   tiles += Tile(Duration(run.seconds), fmt::format("{} of {:.0f} epochs", run.epochs.size(), all));
-  tiles +=
-      Tile(InUnit(run.step_ms, ChartUnit::Milliseconds),
-           run.step_ms > 0.0 ? fmt::format("an update; {:.4g} samples a second", 1000.0 * batch / run.step_ms) : "an update");
+  tiles += Tile(
+      InUnit(run.step_ms, ChartUnit::Milliseconds),
+      run.step_ms > 0.0 ? fmt::format("an update; {} samples a second", Grouped(1000.0 * batch / run.step_ms)) : "an update");
   tiles += Tile(Grouped(NumberOf(run.facts, "parameters")), fmt::format("parameters; {} samples", Grouped(samples)));
   tiles += Tile(Grouped(std::max(updates, NumberOf(run.end, "updates"))), "updates done");
   return tiles + "</div>\n";
@@ -446,14 +457,26 @@ std::string PageBody(const Runs& runs, const std::vector<std::string>& advice) {
   if (runs.size() == 1) html += Tiles(runs[0]);
   html += "<div class=\"cards\">\n";
   if (runs.size() == 2) html += CompareCard(runs) + JobDifferences(runs);
-  html += LossCard(runs) + AccuracyCard(runs) + MemoryCard(runs) + PhaseCard(runs);
+  const auto titled = [&](const std::string& title, const RunRecord& run) {
+    return runs.size() == 1 ? title : title + ": " + run.name;
+  };
+  const auto examples = [&](bool wide) {
+    std::string cards;
+    for (const RunRecord& run : runs) {
+      const ExamplesView view = ExamplesOf(run);
+      if (!view.html.empty() && view.wide == wide)
+        cards += Card(titled("Examples of predictions", run), view.html, wide ? "wide" : "");
+    }
+    return cards;
+  };
+  html += LossCard(runs) + AccuracyCard(runs) + examples(/*wide=*/false) + MemoryCard(runs) + PhaseCard(runs);
   if (runs.size() == 1) html += AdviceCard(advice);
+  html += examples(/*wide=*/true);
   html += LayerCard(runs);
   for (const RunRecord& run : runs) {
-    const auto titled = [&](const std::string& title) { return runs.size() == 1 ? title : title + ": " + run.name; };
-    html += OwnersCard(run, titled("Who owns the planned bytes"));
-    html += ArenaCard(run, titled("Map of the arena"));
-    html += ConfusionCard(run, titled("Which classes are taken for which"));
+    html += OwnersCard(run, titled("Who owns the planned bytes", run));
+    html += ArenaCard(run, titled("Map of the arena", run));
+    html += ConfusionCard(run, titled("Which classes are taken for which", run));
   }
   html += LengthCard(runs[0]) + RateCard(runs) + "</div>\n";
   for (const RunRecord& run : runs) html += Details(run);

@@ -63,6 +63,15 @@ th:first-child, td:first-child { text-align:left; color:var(--dim); } thead th {
 .confusion td { color:var(--ink); background:color-mix(in srgb, var(--tone) calc(var(--p) * 1%), var(--ground)); }
 .confusion td.hit { --tone:var(--c1); } .confusion td.miss { --tone:var(--c2); }
 .confusion td.hot { color:#fff; } .confusion th { color:var(--dim); }
+.named th span { writing-mode:vertical-rl; transform:rotate(180deg); white-space:nowrap; } .named th { text-align:left; vertical-align:bottom; }
+.named tr > th:first-child { white-space:nowrap; }
+.examples td, .examples th { text-align:left; color:var(--ink); white-space:normal; vertical-align:top; } .examples thead th { color:var(--dim); }
+.right { color:var(--c1); } .wrong { color:var(--c2); }
+.steps { display:flex; flex-wrap:wrap; gap:3px 2px; align-items:flex-start; margin:0 0 12px; font:12.5px/1.35 ui-monospace, "DejaVu Sans Mono", monospace; }
+.steps span { display:flex; flex-direction:column; align-items:center; border-radius:3px; padding:0 3px; min-width:14px; background:var(--ground); }
+.steps b { font-weight:400; } .steps i, .steps em { font-style:normal; font-size:10.5px; } .steps i { color:var(--c2); } .steps em { color:var(--dim); }
+.steps .hit { background:color-mix(in srgb, var(--c1) calc(var(--p) * 1%), var(--ground)); } .steps .start { color:var(--dim); }
+.charts { display:grid; gap:12px; grid-template-columns:repeat(auto-fit, minmax(min(300px, 100%), 1fr)); }
 details { margin-top:12px; } summary { cursor:pointer; color:var(--dim); }
 pre { overflow-x:auto; font-size:12px; line-height:1.45; background:var(--ground); padding:10px 12px; border-radius:8px; margin:8px 0 0; }
 footer { margin-top:24px; color:var(--dim); font-size:12.5px; }

@@ -22,7 +22,15 @@ constexpr int kUsualColumns = 80;
 
 // What goes first when the window is narrow. ProgressLine::kBarWorth stands between them.
 enum StepWorth { StepTime = 1, Accuracy = 2, TimeLeft = 3, Memory = 5, Loss = 6 };
-enum EpochWorth { EpochTime = 1, TrainAccuracy = 2, EpochMemory = 3, TrainLoss = 5, ValidAccuracy = 6, ValidLoss = 7 };
+enum EpochWorth {
+  EpochTime = 1,
+  TrainAccuracy = 2,
+  EpochMemory = 3,
+  ValidMetric = 3,
+  TrainLoss = 5,
+  ValidAccuracy = 6,
+  ValidLoss = 7
+};
 constexpr int kMostWorth = 7;
 
 std::string_view Variable(const char* name) {
@@ -135,7 +143,7 @@ void ProgressLine::Clear() {
   count_ = 0;
 }
 
-int ProgressLine::Compose(const Look& look, FixedText<1024>& out) const {
+int ProgressLine::Compose(const Look& look, FixedText<2048>& out) const {
   const std::string_view separator = look.ascii ? " | " : " · ";
   const int room = look.columns > 0 ? look.columns - 1 : 1'000;  // the last column makes some terminals wrap
   int least = 1;
@@ -280,6 +288,10 @@ void Progress::Work(const WorkReport& report) {
   const Clock::time_point now = Clock::now();
   if (report.done <= work_done_ || work_done_ == 0) work_start_ = now;  // another piece of work
   work_done_ = report.done;
+  if (report.resident_bytes > 0) {
+    resident_bytes_ = report.resident_bytes;
+    budget_bytes_ = report.budget_bytes;
+  }
   if (now - last_ < interval_) return;
   last_ = now;
   if (format_ == ProgressFormat::Json) {
@@ -399,6 +411,8 @@ void Progress::FillEpochLine(const EpochReport& report) {
   AddScores({report.train.loss, report.train.accuracy}, {report.valid.loss, report.valid.accuracy}, report.has_valid);
   if (report.has_valid && report.valid.label_error_rate >= 0.0)
     line_.Field(ValidAccuracy).Add("val_label_error_rate {:.3f}", report.valid.label_error_rate);
+  for (const MetricValue& metric : report.valid.metrics)
+    line_.Field(ValidMetric).Add("{} {:.4g}", FactsOf(metric.metric).monitored, metric.value);
   AddMemory(EpochMemory, report.peak_bytes);
 }
 
@@ -484,6 +498,8 @@ void Progress::WriteEpochJson(const EpochReport& report) {
     if (report.valid.accuracy >= 0.0) AddJsonNumber(out_, "val_accuracy", report.valid.accuracy);
     if (report.valid.label_error_rate >= 0.0) AddJsonNumber(out_, "val_label_error_rate", report.valid.label_error_rate);
   }
+  for (const MetricValue& metric : report.train.metrics) AddJsonNumber(out_, MetricName(metric.metric), metric.value);
+  for (const MetricValue& metric : report.valid.metrics) AddJsonNumber(out_, FactsOf(metric.metric).monitored, metric.value);
   out_.Add(",\"peak_bytes\":{}}}\n", report.peak_bytes);
   Write(out_.view());
 }
@@ -492,7 +508,10 @@ void Progress::WriteWorkJson(const WorkReport& report) {
   out_.Clear();
   out_.Append("{\"event\":\"work\",\"what\":\"");
   AddJsonText(out_, report.what.substr(0, kNameBytes));
-  out_.Add("\",\"epoch\":{},\"done\":{},\"total\":{}}}\n", epoch_, report.done, report.total);
+  out_.Add("\",\"epoch\":{},\"done\":{},\"total\":{}", epoch_, report.done, report.total);
+  if (report.resident_bytes > 0)
+    out_.Add(",\"resident_bytes\":{},\"budget_bytes\":{}", report.resident_bytes, report.budget_bytes);
+  out_.Append("}\n");
   Write(out_.view());
 }
 

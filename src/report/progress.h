@@ -34,14 +34,14 @@ class ProgressLine {
   // The field of `worth`; the smallest goes first. In the order of the line.
   FixedText<48>& Field(int worth);
   void Clear();
-  int Compose(const Look& look, FixedText<1024>& out) const;  // returns the columns that it takes
+  int Compose(const Look& look, FixedText<2048>& out) const;  // returns the columns that it takes
 
  private:
   struct Worded {
     FixedText<48> text;
     int worth = 0;
   };
-  std::array<Worded, 8> fields_;
+  std::array<Worded, 8 + kMetrics> fields_;
   size_t count_ = 0;
 };
 
@@ -104,7 +104,7 @@ class Progress final : public Observer {
   Clock::time_point work_start_;
 
   ProgressLine line_;
-  FixedText<1024> out_;
+  FixedText<2048> out_;
 };
 
 }  // namespace plimsoll

@@ -290,6 +290,21 @@ TEST_F(ProgressTest, ValidationIsShownLikeAnEpoch) {
   EXPECT_EQ(pipe.Read(), "{\"event\":\"work\",\"what\":\"validation\",\"epoch\":0,\"done\":30,\"total\":120}\n");
 }
 
+TEST_F(ProgressTest, TextOnItsWayIntoAStoreIsShownWithItsShareAndItsLines) {
+  const ReadingReport report{.file = "a.tsv", .bytes = 25, .total_bytes = 100, .lines = 1234, .counts = true};
+  Channel terminal = Channel::Terminal(120);
+  const auto bar = MakeProgress({.fd = terminal.writer(), .color = ColorMode::Never});
+  bar->Reading(report);
+  EXPECT_EQ(Drawn(terminal.Read()).at(0), "counting ━━━━━─────────────── 25 % · 1234 lines");
+  Channel pipe = Channel::Pipe();
+  const auto lines = MakeProgress({.fd = pipe.writer(), .line_seconds = 0.0});
+  lines->Reading({.file = "a.tsv", .bytes = 100, .total_bytes = 100, .lines = 2000});
+  EXPECT_EQ(pipe.Read(), "storing  100 % · 2000 lines\n");
+  const auto json = MakeProgress({.fd = pipe.writer(), .format = ProgressFormat::Json, .line_seconds = 0.0});
+  json->Reading(report);
+  EXPECT_EQ(pipe.Read(), "{\"event\":\"reading\",\"pass\":\"count\",\"bytes\":25,\"total_bytes\":100,\"lines\":1234}\n");
+}
+
 TEST_F(ProgressTest, NamesCannotMoveTheCursor) {
   Channel pipe = Channel::Pipe();
   const auto progress = MakeProgress({.fd = pipe.writer(), .line_seconds = 0.0});

@@ -85,6 +85,8 @@ class ReportTest : public testing::Test {
       epoch.has_valid = true;
       epoch.valid = {.loss = 0.25, .accuracy = 0.8};
       epoch.peak_bytes = 29'500'000;
+      epoch.useful_row_steps = 6 * update;
+      epoch.computed_row_steps = 8 * update;
       log.Epoch(epoch);
     }
     const std::vector<int64_t> confusion = {5, 1, 2, 7};
@@ -111,6 +113,7 @@ TEST_F(ReportTest, ThePageIsWholeAndNeedsNothingElse) {
                             "Map of the arena", "Who owns the planned bytes", "Which classes are taken for which",
                             "Lengths of the sequences", "What would make it faster or smaller"})
     EXPECT_EQ(Count(page, std::string("<h2>") + title + "</h2>"), 1u) << title;
+  EXPECT_EQ(Count(page, "useful steps / computed steps = 0.75, of 800"), 1u);
   EXPECT_EQ(Count(page, "http"), 0u);
   EXPECT_EQ(Count(page, "src="), 0u);
   EXPECT_EQ(Count(page, "url("), 0u);
@@ -159,6 +162,72 @@ TEST_F(ReportTest, NamesOfTheUsersStayText) {
   EXPECT_EQ(Count(report.value().page, "<script"), 0u);
   EXPECT_EQ(Count(report.value().page, "<img"), 0u);
   EXPECT_NE(report.value().page.find("a&lt;script&gt;&amp;&quot;b"), std::string::npos);
+}
+
+TEST_F(ReportTest, ClassesAndTokensHaveTheNamesOfTheModelFolder) {
+  const std::string run = MakeRun("run");
+  std::filesystem::create_directories(run + "/model");
+  ASSERT_TRUE(WriteTextFile(run + "/model/labels.txt", "ham\nspam<b>\n").ok());
+  ASSERT_TRUE(WriteTextFile(run + "/model/vocabulary.txt", "\\unknown\nbuy\n\\x20now\n").ok());
+  const auto page_of = [&](const std::string& end) {
+    EXPECT_TRUE(WriteTextFile(run + "/metrics.jsonl", "{\"event\":\"run\",\"task\":\"classify\"}\n" + end).ok());
+    const Result<RunReport> report = MakeReport({.run = run, .against = ""});
+    EXPECT_TRUE(report.ok());
+    return report.ok() ? report.value().page : "";
+  };
+  const std::string page = page_of(
+      "{\"event\":\"end\",\"classes\":2,\"confusion\":[1,2,3,4],\"example_kind\":\"classes\",\"examples\":["
+      "{\"sample\":0,\"step\":0,\"input\":1},{\"sample\":0,\"step\":1,\"input\":2},{\"sample\":0,\"step\":0,\"target\":0,"
+      "\"likely\":[[1,0.9],[0,0.1]]}]}\n");
+  EXPECT_EQ(Count(page, "<th>ham</th>"), 1u);
+  EXPECT_EQ(Count(page, "<span>spam&lt;b&gt;</span>"), 1u);
+  EXPECT_EQ(Count(page,
+                  "<td>buy \u2423now</td><td>ham</td><td><span class=\"wrong\">spam&lt;b&gt; 90\u00a0%</span></td><td>ham "
+                  "10\u00a0%</td>"),
+            1u)
+      << page.substr(page.find("Examples"));
+  EXPECT_EQ(Count(page, "<b>"), Count(page, "</b>"));
+}
+
+TEST_F(ReportTest, EachKindOfTargetHasItsExamples) {
+  const std::string run = MakeRun("run");
+  const auto page_of = [&](const std::string& task, const std::string& kind, const std::string& examples) {
+    EXPECT_TRUE(WriteTextFile(run + "/metrics.jsonl", "{\"event\":\"run\",\"task\":\"" + task +
+                                                          "\"}\n{\"event\":\"end\",\"example_kind\":\"" + kind +
+                                                          "\",\"examples\":[" + examples + "]}\n")
+                    .ok());
+    const Result<RunReport> report = MakeReport({.run = run, .against = ""});
+    EXPECT_TRUE(report.ok());
+    return report.ok() ? report.value().page : "";
+  };
+  const std::string lm = page_of("lm", "steps",
+                                 "{\"sample\":0,\"step\":1,\"input\":5,\"target\":6,\"likely\":[[6,0.5]]},"
+                                 "{\"sample\":0,\"step\":0,\"input\":4,\"target\":5,\"likely\":[[9,0.5]]}");
+  EXPECT_NE(lm.find("<b>4</b></span><span class=\"miss\" style=\"--p:0\" title=\"9 50\u00a0%\"><b>5</b><i>9</i></span>"),
+            std::string::npos)
+      << "by steps, the text that it begins with first";
+  EXPECT_EQ(Count(lm, "<span class=\"hit\""), 1u);
+  const std::string spelt =
+      page_of("classify", "spelt", "{\"sample\":0,\"step\":0,\"target\":3},{\"sample\":0,\"step\":0,\"likely\":[[3,0]]}");
+  EXPECT_NE(spelt.find("<td>3</td><td><span class=\"right\">3</span></td>"), std::string::npos);
+  const std::string labels = page_of("classify", "labels",
+                                     "{\"sample\":0,\"step\":2,\"wanted\":1,\"given\":0.25},"
+                                     "{\"sample\":0,\"step\":7,\"wanted\":0,\"given\":0.75}");
+  EXPECT_NE(
+      labels.find("<td>2</td><td><span class=\"wrong\">2 25\u00a0%</span>, <span class=\"wrong\">7 75\u00a0%</span></td>"),
+      std::string::npos);
+  const std::string pairs =
+      "{\"sample\":0,\"step\":0,\"wanted\":1,\"given\":2},{\"sample\":1,\"step\":0,\"wanted\":3,\"given\":3}";
+  EXPECT_EQ(Count(page_of("regress", "values", pairs), "Values given against values wanted"), 1u);
+  EXPECT_EQ(Count(page_of("forecast", "values", pairs), "Forecasts and what came"), 1u);
+  EXPECT_EQ(Count(page_of("forecast", "values", pairs + ",{\"sample\":1,\"step\":1,\"wanted\":3,\"given\":4}"),
+                  "Values wanted and given"),
+            2u);
+  for (const char* odd :
+       {"", "7", "{}", "{\"sample\":\"x\",\"step\":-1,\"wanted\":null,\"given\":1e308}", "{\"likely\":[[1],[\"x\",2],3]}"}) {
+    for (const char* kind : {"classes", "steps", "spelt", "labels", "values", "?"})
+      EXPECT_EQ(Count(page_of("regress", kind, odd), ">nan<"), 0u);
+  }
 }
 
 TEST_F(ReportTest, WhatIsNoRunIsRefusedByName) {

@@ -39,7 +39,13 @@ const char* PhaseName(Phase phase) {
   return kNames[static_cast<size_t>(phase)];
 }
 
-Status RunLog::Open(const std::string& run_folder) {
+const char* ExampleKindName(ExampleKind kind) {
+  constexpr std::array<const char*, 5> kNames = {"classes", "steps", "spelt", "labels", "values"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+Status RunLog::Open(const std::string& run_folder, std::span<const Metric> metrics) {
+  metrics_ = metrics;
   PLIMSOLL_RETURN_IF_ERROR(OpenLog(csv_, run_folder + "/metrics.csv"));
   PLIMSOLL_RETURN_IF_ERROR(OpenLog(lines_, run_folder + "/metrics.jsonl"));
   const double now = WallSeconds();
@@ -50,6 +56,9 @@ Status RunLog::Open(const std::string& run_folder) {
     line_.Clear();
     line_.Append(kCsvHead);
     for (size_t i = 0; i < kPhases; ++i) line_.Add(",{}_ms", PhaseName(static_cast<Phase>(i)));
+    for (const Metric metric : metrics_) {
+      if (metric != Metric::Accuracy) line_.Add(",{},{}", MetricName(metric), FactsOf(metric).monitored);
+    }
     line_.Append("\n");
     Append(csv_, line_.view());
     line_.Clear();
@@ -101,6 +110,7 @@ void RunLog::AddScore(const char* prefix, const Score& score) {
   add("loss", score.loss);
   if (score.accuracy >= 0.0) add("accuracy", score.accuracy);
   if (score.label_error_rate >= 0.0) add("label_error_rate", score.label_error_rate);
+  for (const MetricValue& metric : score.metrics) add(MetricName(metric.metric), metric.value);
 }
 
 void RunLog::AddPhases(const Phases& phase_ms) {
@@ -108,6 +118,10 @@ void RunLog::AddPhases(const Phases& phase_ms) {
   for (size_t i = 0; i < kPhases; ++i)
     line_.Add("{}\"{}\":{:.4g}", i == 0 ? "" : ",", PhaseName(static_cast<Phase>(i)), phase_ms[i]);
   line_.Append("}");
+}
+
+void RunLog::Reading(const ReadingReport& report) {
+  if (next_ != nullptr) next_->Reading(report);
 }
 
 void RunLog::Started(const RunFacts& facts) {
@@ -241,6 +255,7 @@ void RunLog::Epoch(const EpochReport& report) {
   line_.Add(",\"epoch_seconds\":{:.4g},\"valid_seconds\":{:.4g},\"peak_bytes\":{},\"resident_bytes\":{}", report.seconds,
             report.valid_seconds, report.peak_bytes, resident_bytes_);
   line_.Add(",\"planned_bytes\":{},\"budget_bytes\":{}", planned_bytes_, budget_bytes_);
+  line_.Add(",\"useful_row_steps\":{},\"computed_row_steps\":{}", report.useful_row_steps, report.computed_row_steps);
   if (measured_ > 0) AddPhases(phase_ms);
   for (size_t i = 0; i < report.outputs.size(); ++i) {
     line_.Append(i == 0 ? ",\"outputs\":[{\"output\":\"" : ",{\"output\":\"");
@@ -263,6 +278,9 @@ void RunLog::Epoch(const EpochReport& report) {
     if (report.valid.accuracy >= 0.0) record_.Scalar("epoch", "val_accuracy", report.valid.accuracy);
     if (report.valid.label_error_rate >= 0.0) record_.Scalar("epoch", "val_label_error_rate", report.valid.label_error_rate);
   }
+  for (const MetricValue& metric : report.train.metrics) record_.Scalar("epoch", MetricName(metric.metric), metric.value);
+  for (const MetricValue& metric : report.valid.metrics)
+    record_.Scalar("epoch", FactsOf(metric.metric).monitored, metric.value);
   record_.Scalar("epoch", "seconds", report.seconds);
   record_.Scalar("memory_mb", "peak", static_cast<double>(report.peak_bytes) / kMegabyte);
   Append(events_, record_.Finish(WallSeconds(), report.updates));
@@ -285,9 +303,40 @@ void RunLog::WriteCsv(const EpochReport& report, const Phases& phase_ms) {
     line_.Append(",");
     if (measured_ > 0) line_.Add("{:.4g}", ms);
   }
+  for (const Metric metric : metrics_) {
+    if (metric == Metric::Accuracy) continue;
+    const double *train = report.train.metrics.Find(metric), *valid = report.valid.metrics.Find(metric);
+    AddCell(line_, train != nullptr, train == nullptr ? 0.0 : *train);
+    AddCell(line_, valid != nullptr, valid == nullptr ? 0.0 : *valid);
+  }
   line_.Append("\n");
   Append(csv_, line_.view());
   line_.Clear();
+}
+
+void RunLog::AddExamples(const RunEnd& end) {
+  if (end.examples.empty()) return;
+  const auto has_values = [&](const Example& example) {
+    return end.example_kind == ExampleKind::Values || (end.example_kind == ExampleKind::Labels && example.input < 0);
+  };
+  line_.Add(",\"example_kind\":\"{}\",\"examples\":[", ExampleKindName(end.example_kind));
+  Flush();
+  for (size_t i = 0; i < end.examples.size(); ++i) {
+    const Example& example = end.examples[i];
+    line_.Add("{}{{\"sample\":{},\"step\":{}", i == 0 ? "" : ",", example.sample, example.step);
+    if (example.input >= 0) line_.Add(",\"input\":{}", example.input);
+    if (example.target >= 0) line_.Add(",\"target\":{}", example.target);
+    for (size_t k = 0; k < example.likely.size() && example.likely[k] >= 0; ++k)
+      line_.Add("{}[{},{:.4g}]", k == 0 ? ",\"likely\":[" : ",", example.likely[k], example.probability[k]);
+    if (example.likely[0] >= 0) line_.Append("]");
+    if (has_values(example)) {
+      AddJsonNumber(line_, "wanted", static_cast<double>(example.wanted));
+      AddJsonNumber(line_, "given", static_cast<double>(example.given));
+    }
+    line_.Append("}");
+    Flush();
+  }
+  line_.Append("]");
 }
 
 void RunLog::Ended(const RunEnd& end) {
@@ -303,6 +352,7 @@ void RunLog::Ended(const RunEnd& end) {
     }
     line_.Append("]");
   }
+  AddExamples(end);
   Finish();
   if (next_ != nullptr) next_->Ended(end);
 }

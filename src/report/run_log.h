@@ -8,6 +8,7 @@
 
 #include <array>
 #include <chrono>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,11 +24,13 @@ class RunLog final : public Observer {
  public:
   explicit RunLog(Observer* next) : next_(next) {}  // not owned; may be null
 
-  Status Open(const std::string& run_folder);
+  // `metrics`: of the run's scores; columns of the table.
+  Status Open(const std::string& run_folder, std::span<const Metric> metrics = {});
   void Note(std::string_view text);  // a message that is for the log alone
   // The first failure to write, which is told when it happens and does not end a run.
   const Status& status() const { return failure_; }
 
+  void Reading(const ReadingReport& report) override;
   void Started(const RunFacts& facts) override;
   void Planned(const Plan& plan) override;
   void Message(std::string_view text) override;
@@ -51,6 +54,7 @@ class RunLog final : public Observer {
   void Begin(std::string_view event);
   void AddScore(const char* prefix, const Score& score);
   void AddPhases(const Phases& phase_ms);
+  void AddExamples(const RunEnd& end);
   void Finish();  // line_, with the closing brace
   void Flush() {
     Append(lines_, line_.view());
@@ -59,6 +63,7 @@ class RunLog final : public Observer {
   void WriteCsv(const EpochReport& report, const Phases& phase_ms);
 
   Observer* next_;
+  std::span<const Metric> metrics_;
   LogFile csv_;
   LogFile lines_;
   LogFile events_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -43,8 +44,9 @@ class RunLogTest : public testing::Test {
 };
 
 struct Seen final : Observer {
-  int steps = 0, epochs = 0, plans = 0, ends = 0, starts = 0, work = 0;
+  int readings = 0, steps = 0, epochs = 0, plans = 0, ends = 0, starts = 0, work = 0;
   std::string message;
+  void Reading(const ReadingReport&) override { ++readings; }
   void Started(const RunFacts&) override { ++starts; }
   void Planned(const Plan&) override { ++plans; }
   void Message(std::string_view text) override { message = text; }
@@ -73,7 +75,9 @@ StepReport StepAt(int64_t step, double loss, const StepTimes* times) {
 TEST_F(RunLogTest, TheLogTellsTheRunFromItsPlanToItsEnd) {
   Seen seen;
   RunLog log(&seen);
-  ASSERT_TRUE(log.Open(folder_).ok());
+  constexpr std::array kListed = {Metric::Accuracy, Metric::F1Macro};
+  log.Reading({.file = "before there is a folder"});
+  ASSERT_TRUE(log.Open(folder_, kListed).ok());
   const std::vector<std::string> layers = {"lstm", "de\"nse"};
   RunFacts facts{.task = "classify", .samples = 100, .layers = layers};
   facts.lengths = {.shortest = 3, .longest = 8, .mean = 5.5, .bin_steps = 2, .bins = 3, .counts = {1, 2, 3}};
@@ -98,9 +102,18 @@ TEST_F(RunLogTest, TheLogTellsTheRunFromItsPlanToItsEnd) {
   epoch.valid = {.loss = 0.625, .accuracy = 0.7};
   epoch.peak_bytes = 15'500'000;
   epoch.outputs = outputs;
+  epoch.valid.metrics.Add(Metric::F1Macro, 0.375);
   log.Epoch(epoch);
   const std::vector<int64_t> confusion = {5, 1, 2, 7};
-  log.Ended({.first = {.loss = 1.5}, .last = {.loss = 0.5}, .updates = 10, .classes = 2, .confusion = confusion});
+  const std::vector<Example> examples = {{.sample = 0, .step = 3, .input = 7},
+                                         {.sample = 1, .target = 4, .likely = {4, 2, -1}, .probability = {0.75f, 0.25f}}};
+  log.Ended({.first = {.loss = 1.5},
+             .last = {.loss = 0.5},
+             .updates = 10,
+             .classes = 2,
+             .confusion = confusion,
+             .example_kind = ExampleKind::Classes,
+             .examples = examples});
   ASSERT_TRUE(log.status().ok()) << log.status().message();
 
   const std::vector<Json> lines = Lines();
@@ -116,19 +129,27 @@ TEST_F(RunLogTest, TheLogTellsTheRunFromItsPlanToItsEnd) {
   EXPECT_EQ(lines[3]["layer_backward_ms"], Json({2.0, 0.25}));
   EXPECT_EQ(lines[4]["text"], "a \"note\"\n");
   EXPECT_EQ(lines[5]["val_loss"], 0.625);
+  EXPECT_EQ(lines[5]["val_f1_macro"], 0.375);
   EXPECT_EQ(lines[5]["outputs"][0]["output"], "tags");
   EXPECT_EQ(lines[5]["outputs"][0]["loss"], 0.25);
   EXPECT_EQ(lines[6]["confusion"], Json({5, 1, 2, 7}));
   EXPECT_EQ(lines[6]["last_loss"], 0.5);
+  EXPECT_EQ(lines[6]["example_kind"], "classes");
+  EXPECT_EQ(lines[6]["examples"], Json::parse(R"([{"sample":0,"step":3,"input":7},
+    {"sample":1,"step":0,"target":4,"likely":[[4,0.75],[2,0.25]]}])"));
 
   const std::string csv = Text("metrics.csv");
   EXPECT_TRUE(csv.starts_with("epoch,update,seconds,loss,accuracy,val_loss,")) << csv;
   EXPECT_NE(csv.find("\n1,10,"), std::string::npos) << csv;
   EXPECT_EQ(std::count(csv.begin(), csv.begin() + static_cast<long>(csv.find('\n')), ','),
             std::count(csv.begin() + static_cast<long>(csv.find('\n')), csv.end(), ','));
+  EXPECT_NE(csv.find("_ms,f1_macro,val_f1_macro\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",,0.375\n"), std::string::npos) << "of validation alone: " << csv;
   EXPECT_NE(Text(EventFile()).find("epoch/val_accuracy"), std::string::npos);
+  EXPECT_NE(Text(EventFile()).find("epoch/val_f1_macro"), std::string::npos);
 
   EXPECT_EQ(seen.starts + seen.plans + seen.steps + seen.epochs + seen.ends + seen.work, 1 + 1 + 3 + 1 + 1 + 1);
+  EXPECT_EQ(seen.readings, 1);
   EXPECT_EQ(seen.message, "a \"note\"\n");
 }
 

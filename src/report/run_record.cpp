@@ -9,13 +9,13 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "report/each_line.h"
 
 namespace plimsoll {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kPieceBytes = 64 * 1024;
 constexpr size_t kMostLineBytes = 256 * 1024;
 constexpr int64_t kMostPlanBytes = 4 << 20;
 constexpr int64_t kMostJobBytes = 1 << 20;
@@ -88,7 +88,9 @@ void TakeEpoch(RunRecord& run, const Json& line) {
                             .has_valid = line.contains("val_loss"),
                             .seconds = NumberOf(line, "epoch_seconds"),
                             .valid_seconds = NumberOf(line, "valid_seconds"),
-                            .peak_bytes = NumberOf(line, "peak_bytes")};
+                            .peak_bytes = NumberOf(line, "peak_bytes"),
+                            .useful_row_steps = NumberOf(line, "useful_row_steps"),
+                            .computed_row_steps = NumberOf(line, "computed_row_steps")};
   DropFrom(run.epochs, epoch.update);
   run.epochs.push_back(epoch);
   Thin(run.epochs, kMostEpochs);
@@ -119,24 +121,9 @@ Status TakeLines(RunRecord& run, Sums& sums, const std::string& path) {
   if (!opened.ok()) {
     return Status::Data(opened.status().message(), "name the folder of a run, runs/NAME; a run without a folder keeps no logs");
   }
-  const File& file = opened.value();
-  std::string line, piece(static_cast<size_t>(kPieceBytes), '\0');
-  bool too_long = false;
-  for (int64_t at = 0; at < file.size(); at += kPieceBytes) {
-    const int64_t bytes = std::min(kPieceBytes, file.size() - at);
-    PLIMSOLL_RETURN_IF_ERROR(file.ReadAt(at, bytes, piece.data()));
-    for (const char c : std::string_view(piece.data(), static_cast<size_t>(bytes))) {
-      if (c != '\n') {
-        too_long = too_long || line.size() >= kMostLineBytes;
-        if (!too_long) line += c;
-        continue;
-      }
-      if (!too_long) TakeLine(run, sums, line);
-      line.clear();
-      too_long = false;
-    }
-  }
-  return Status::Ok();
+  return EachLine(opened.value(), kMostLineBytes, [&](const std::string& line, bool whole) {
+    if (whole) TakeLine(run, sums, line);
+  });
 }
 
 bool IsLocked(const std::string& path) {
@@ -152,6 +139,8 @@ double NumberOf(const Json& object, const char* key, double otherwise) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
 }
+
+bool RunRecord::LearnsText() const { return facts.is_object() && facts.value("task", Json()) == "lm"; }
 
 double RunRecord::peak_bytes() const {
   double peak = NumberOf(end, "peak_bytes");
@@ -189,6 +178,7 @@ Result<RunRecord> ReadRun(const std::string& folder) {
     }
   }
   run.layers.resize(run.layer_times.size(), "?");
+  ReadNames(run, folder + "/model");
   run.running = IsLocked(folder + "/lock");
   return run;
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "plimsoll/observer.h"
@@ -37,6 +38,18 @@ struct RecordedEpoch {
   double seconds = 0.0;
   double valid_seconds = 0.0;
   double peak_bytes = 0.0;
+  double useful_row_steps = 0.0;
+  double computed_row_steps = 0.0;
+};
+
+// Names of some numbers, as a page shows them.
+using Names = std::unordered_map<int64_t, std::string>;
+
+// What a forecast's values are multiplied by and raised by to be what they were in the data.
+struct RecordedColumn {
+  std::string name;
+  double mean = 0.0;
+  double deviation = 1.0;
 };
 
 struct RunRecord {
@@ -53,13 +66,20 @@ struct RunRecord {
   std::array<double, kPhases> phase_ms = {};
   std::vector<std::string> layers;
   std::vector<LayerTime> layer_times;
-  double seconds = 0.0;  // of the last line
-  bool running = false;  // somebody trains into the folder now
+  // Of the numbers that `end` tells: classes, ids, and the columns of a forecast. From the model folder, where it has them.
+  Names labels;
+  Names tokens;
+  std::vector<RecordedColumn> columns;  // targets alone
+  double seconds = 0.0;                 // of the last line
+  bool running = false;                 // somebody trains into the folder now
 
+  bool LearnsText() const;  // task lm: its classes are tokens
   double peak_bytes() const;
   double planned_bytes() const;
   double budget_bytes() const;
 };
+// `run.labels`, `tokens` and `columns`, from the files in RUN/model. What cannot be read stays a number.
+void ReadNames(RunRecord& run, const std::string& folder);
 Result<RunRecord> ReadRun(const std::string& folder);
 
 // A number of a JSON object that may hold anything.

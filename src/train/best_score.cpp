@@ -1,5 +1,7 @@
 #include "train/best_score.h"
 
+#include "base/check.h"
+
 namespace plimsoll {
 namespace {
 
@@ -12,7 +14,7 @@ Monitor Resolved(const TrainOptions& options, const ScoreFacts& facts) {
 
 Status BestScore::Check(const TrainOptions& options, const ScoreFacts& facts) {
   const Monitor monitor = options.monitor;
-  const bool of_valid = monitor == Monitor::ValLoss || monitor == Monitor::ValAccuracy || monitor == Monitor::ValLabelErrorRate;
+  const bool of_valid = monitor == Monitor::ValLoss || monitor == Monitor::ValAccuracy || monitor >= Monitor::ValLabelErrorRate;
   if (of_valid && !facts.valid)
     return Status::Usage("train.monitor: a score of validation, and the job has no validation data",
                          "set data.valid to a share or a file, or monitor loss");
@@ -39,8 +41,13 @@ double BestScore::ValueOf(const EpochReport& report) const {
       return -report.valid.accuracy;
     case Monitor::ValLabelErrorRate:
       return report.valid.label_error_rate;
+    case Monitor::FirstMetric:
+      break;
   }
-  __builtin_unreachable();
+  const Metric metric = *MetricOf(monitor_);
+  const double* value = report.valid.metrics.Find(metric);
+  PLIMSOLL_CHECK(value != nullptr, "what is monitored is among the metrics");
+  return FactsOf(metric).lower_is_better ? *value : -*value;
 }
 
 bool BestScore::EpochEnded(int64_t epoch, double value) {

@@ -25,6 +25,19 @@ TEST(BestScore, AutoIsTheLossOfValidationWhereThereIsSome) {
   EXPECT_EQ(BestScore(options, {.valid = true, .classes = true}).ValueOf(report), -0.25) << "more accuracy is better";
 }
 
+TEST(BestScore, AMetricIsTurnedSoThatTheLowerIsTheBetter) {
+  EpochReport report = Report(1.0, 2.0, 0.25);
+  report.valid.metrics.Add(Metric::F1Macro, 0.75);
+  report.valid.metrics.Add(Metric::Rmse, 3.0);
+  TrainOptions options;
+  options.monitor = MonitorOf(Metric::F1Macro);
+  EXPECT_EQ(BestScore(options, {.valid = true}).ValueOf(report), -0.75);
+  EXPECT_FALSE(BestScore::Check(options, {}).ok()) << "it is of validation";
+  EXPECT_TRUE(BestScore::Check(options, {.valid = true}).ok());
+  options.monitor = MonitorOf(Metric::Rmse);
+  EXPECT_EQ(BestScore(options, {.valid = true}).ValueOf(report), 3.0);
+}
+
 TEST(BestScore, PatienceEndsBehindSoManyEpochsWithoutABetterOne) {
   TrainOptions options;
   options.patience = 2;

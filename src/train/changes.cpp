@@ -87,7 +87,9 @@ std::vector<PlanChange> ChangesThatHelp(const Setup& setup, const SampleShape& s
                      .shape = shape,
                      .samples = setup.samples->count(),
                      .training = !input.forward_only,
-                     .trace_bytes = setup.trace_bytes},
+                     .trace_bytes = setup.trace_bytes,
+                     .confusion = setup.confusion,
+                     .metric_bytes = setup.metrics.bytes()},
                     0);
     input.spill = input.spill || candidate.spill;
     const auto rows = static_cast<size_t>(std::min<int64_t>(candidate.job.train.batch_size, setup.input.worst_lengths.size()));

@@ -30,14 +30,22 @@ struct Column {
   size_t cells = 0;  // behind that one
   size_t numbers = 0;
   size_t missing = 0;
+  size_t dates = 0;
+  size_t changes = 0;  // cells that are not as the one before
   size_t bytes = 0;
   size_t words = 0;
   bool counts = true;  // 1, 2, 3, ...: the number of the row
   bool list = false;
   bool head_comes_again = false;
   double last = 0.0;
+  std::string before;
   std::set<std::string> values;  // at most 64
 
+  bool IsDate() const { return cells > 0 && dates == cells; }
+  // Few values, which take turns: a column of one value after the other rather names series.
+  bool IsCategory() const {
+    return !list && !IsNumeric() && !IsDate() && values.size() > 1 && values.size() * 8 < cells && changes >= values.size();
+  }
   bool IsNumeric() const { return cells > 0 && numbers + missing == cells && numbers > 0; }
   double MeanBytes() const { return cells == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(cells); }
   double MeanWords() const { return cells == 0 ? 0.0 : static_cast<double>(words) / static_cast<double>(cells); }
@@ -60,6 +68,9 @@ void Look(Column& column, std::string_view text) {
     column.missing += IsMissing(text);
     column.counts = false;
   }
+  column.dates += ParseDate(text).has_value();
+  column.changes += column.cells > 1 && text != column.before;
+  column.before = text.substr(0, 64);
   if (column.values.size() < 64) column.values.emplace(text.substr(0, 64));
   column.head_comes_again = column.head_comes_again || text == column.head;
 }
@@ -140,6 +151,7 @@ class Chooser {
   Status ChooseSeries();
   void ChooseModel();
   void ChooseTokens(const Column& text);
+  void ChooseDates();
   // The given column, or one of a known name, or the one that scores most.
   template <typename Score>
   const Column* Find(const std::string& given, std::span<const std::string_view> names, const Column* but,
@@ -219,6 +231,7 @@ void Chooser::GuessHeader() {
       plain = plain && !column.head.empty() && column.head.size() <= 40 && !NumberOf(column.head) &&
               heads.insert(column.head).second;
       telling = telling || column.IsNumeric() || IsOneOf(column.head, kTextNames) || IsOneOf(column.head, kLabelNames);
+      telling = telling || (column.IsDate() && !ParseDate(column.head));
       telling = telling || (records_ > 4 && column.values.size() * 2 < records_ && !column.head_comes_again);
     }
     header = plain && telling;
@@ -261,7 +274,7 @@ void Chooser::ChooseTokens(const Column& text) {
     Set("data.tokens", chars_ ? "\"char\"" : "\"word\"", fmt::format("a text has {:.1f} words on average", text.MeanWords()));
   }
   mean_steps_ = chars_ ? text.MeanBytes() : text.MeanWords();
-  if (!chars_ && job_.task != Task::Tag && !text.list) Set("data.lower", "true", "");
+  if (!chars_ && job_.data.tokens != TokenKind::Bpe && job_.task != Task::Tag && !text.list) Set("data.lower", "true", "");
 }
 
 void Chooser::ChooseText() {
@@ -273,7 +286,7 @@ void Chooser::ChooseText() {
 }
 
 void Chooser::ChooseLm() {
-  chars_ = job_.data.tokens != TokenKind::Word;
+  chars_ = job_.data.tokens != TokenKind::Word && job_.data.tokens != TokenKind::Bpe;
   if (job_.data.tokens == TokenKind::Auto)
     Set("data.tokens", "\"char\"", "a language model of characters needs the least memory");
   if (format_ != DataFormat::Text) return;
@@ -289,11 +302,13 @@ Status Chooser::ChooseColumns() {
     if (values) return column.IsNumeric() && !column.counts ? static_cast<double>(&column - columns_.data()) + 1.0 : 0.0;
     if (job_.task == Task::Tag) return column.list ? 1.0 : 0.5;
     // Few values, each of which comes often.
-    return column.cells > 0 && column.values.size() < 64 ? 1.0 / static_cast<double>(column.values.size() + 1) : 0.0;
+    return column.cells > 0 && !column.IsDate() && column.values.size() < 64
+               ? 1.0 / static_cast<double>(column.values.size() + 1)
+               : 0.0;
   };
   const Column* label = Find(given_label, kLabelNames, nullptr, score);
   const Column* text = Find(job_.data.text, kTextNames, label, [](const Column& column) {
-    return column.IsNumeric() || column.counts ? 0.0 : column.MeanBytes() + 0.1;
+    return column.IsNumeric() || column.IsDate() || column.counts ? 0.0 : column.MeanBytes() + 0.1;
   });
   if (format_ == DataFormat::Conll) {
     text = columns_.data();
@@ -325,7 +340,16 @@ Status Chooser::ChooseColumns() {
         "name them with --data.text=COLUMN or --data.inputs='[\"a\", \"b\"]'");
   mean_steps_ = static_cast<double>(count);
   Set("data.inputs", inputs + "]", fmt::format("{} columns of numbers, each a step", count));
+  ChooseDates();
   return Status::Ok();
+}
+
+void Chooser::ChooseDates() {
+  std::string dates;
+  for (const Column& column : columns_) {
+    if (column.IsDate()) dates += (dates.empty() ? "[" : ", ") + Quoted(column.name);
+  }
+  if (!dates.empty()) Set("data.dates", dates + "]", "dates, as their place in day, week and year");
 }
 
 Status Chooser::ChooseSeries() {
@@ -346,6 +370,13 @@ Status Chooser::ChooseSeries() {
     inputs += (count++ == 0 ? "[" : ", ") + Quoted(column.name);
   }
   Set("data.inputs", inputs + "]", fmt::format("{} columns of numbers", count));
+  ChooseDates();
+  std::string categories;
+  for (const Column& column : columns_) {
+    if (column.IsCategory() && column.name != job_.data.series)
+      categories += (categories.empty() ? "[" : ", ") + Quoted(column.name);
+  }
+  if (!categories.empty()) Set("data.categories", categories + "]", "few values that take turns, as a feature each");
   const auto rows = static_cast<int64_t>(records_ < kLookedAt ? records_ : 100'000);
   const int64_t window = std::clamp<int64_t>(rows / 8, 2, 48);
   Set("data.window", fmt::format("{}", window), "steps that a forecast looks back at");

@@ -1,5 +1,5 @@
 // model_folder: a trained model on disk: model.safetensors (canonical tensors), job.toml (the complete job) and, of a model of
-//   text, what its ids mean: vocabulary.txt, labels.txt, scale.txt.
+//   text, what its ids mean: vocabulary.txt, labels.txt, scale.txt, features.txt.
 #pragma once
 
 #include <string>

@@ -119,7 +119,7 @@ Result<Score> Session::Gradients() {
   PLIMSOLL_RETURN_IF_ERROR(parts_->update.Gradients(numbers, parts_->batches.Fill(numbers), sums, parts_->batches.number()));
   parts_->engine->CheckGuards(plan());
   parts_->has_gradient = true;
-  return ToScore(sums, parts_->setup->network->spec());
+  return ToScore(sums, *parts_->setup);
 }
 
 Status Session::Apply(double rate_factor) {

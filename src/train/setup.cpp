@@ -72,24 +72,6 @@ std::optional<float> PaddingOf(const Job& job) {
   return std::nullopt;
 }
 
-// How the data of a job are read, but for the files themselves.
-SamplesRequest RequestOf(const Job& job) {
-  SamplesRequest request{.task = HasClassTargets(job) ? Task::Classify : Task::Regress,
-                         .padding = PaddingOf(job),
-                         .one_hot = job.train.loss == Loss::CategoricalCrossentropy,
-                         .targets_within_one = job.train.loss == Loss::BinaryCrossentropy,
-                         .unaligned = job.train.loss == Loss::Ctc,
-                         .seed = job.train.seed};
-  for (const OutputOptions& output : job.outputs) {
-    const bool one_hot = output.loss == Loss::CategoricalCrossentropy;
-    const bool classes = one_hot || output.loss == Loss::SparseCategoricalCrossentropy;
-    TargetRequest& target = request.outputs.emplace_back(TargetRequest{.key = TargetsKeyOf(output), .one_hot = one_hot});
-    if (output.loss != Loss::Auto) target.task = classes ? Task::Classify : Task::Regress;
-    target.within_one = output.loss == Loss::BinaryCrossentropy;
-  }
-  return request;
-}
-
 Result<std::unique_ptr<Samples>> OpenValidation(const Job& job, const SampleShape& train) {
   SamplesRequest request = RequestOf(job);
   request.source = job.data.valid_file;
@@ -192,6 +174,8 @@ Status CheckArrayJob(const Job& job) {
                     : !data.text.empty()                                 ? "data.text"
                     : !data.label.empty()                                ? "data.label"
                     : !data.inputs.empty()                               ? "data.inputs"
+                    : !data.categories.empty()                           ? "data.categories"
+                    : !data.dates.empty()                                ? "data.dates"
                     : !data.series.empty()                               ? "data.series"
                     : data.header                                        ? "data.header"
                     : data.tokens != unset.tokens                        ? "data.tokens"
@@ -215,6 +199,23 @@ Status UseSlots(Setup& setup, Step& step) {
 
 }  // namespace
 
+SamplesRequest RequestOf(const Job& job) {
+  SamplesRequest request{.task = HasClassTargets(job) ? Task::Classify : Task::Regress,
+                         .padding = PaddingOf(job),
+                         .one_hot = job.train.loss == Loss::CategoricalCrossentropy,
+                         .targets_within_one = job.train.loss == Loss::BinaryCrossentropy,
+                         .unaligned = job.train.loss == Loss::Ctc,
+                         .seed = job.train.seed};
+  for (const OutputOptions& output : job.outputs) {
+    const bool one_hot = output.loss == Loss::CategoricalCrossentropy;
+    const bool classes = one_hot || output.loss == Loss::SparseCategoricalCrossentropy;
+    TargetRequest& target = request.outputs.emplace_back(TargetRequest{.key = TargetsKeyOf(output), .one_hot = one_hot});
+    if (output.loss != Loss::Auto) target.task = classes ? Task::Classify : Task::Regress;
+    target.within_one = output.loss == Loss::BinaryCrossentropy;
+  }
+  return request;
+}
+
 void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps) {
   const int64_t batch_size = std::min(needed.job.train.batch_size, needed.samples);
   input.owners = DeclareNeeds(network, {.batch_size = batch_size,
@@ -224,7 +225,10 @@ void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& 
                                         .averages = needed.job.train.use_ema,
                                         .touched = needed.job.train.optimizer == OptimizerKind::LazyAdam,
                                         .trace_bytes = needed.trace_bytes,
-                                        .window = std::min(needed.job.train.length_window, needed.samples)});
+                                        .confusion = needed.confusion,
+                                        .metric_bytes = needed.metric_bytes,
+                                        .window = std::min(needed.job.train.length_window, needed.samples),
+                                        .candidates_bytes = needed.candidates_bytes});
   input.block_steps = kBlockSteps;
   input.slice_rows = kSliceRows;
   input.slice_steps = network.head_steps();
@@ -262,7 +266,16 @@ Result<std::unique_ptr<Setup>> SetUpText(const Job& job, const SetupOptions& opt
   if (!data.ok()) return data.status();
   Job split = job;
   if (data->split) split.data.valid_share = 0.0;
-  Result<std::unique_ptr<Setup>> setup = SetUpWith(split, std::move(data->samples), std::move(data->valid), options);
+  if (job.task == Task::Lm && job.data.tokens == TokenKind::Auto) split.data.tokens = TokenKind::Char;
+  SetupOptions named = options;
+  if (job.task == Task::Tag) {
+    Result<TokenTable> labels = ReadLabels(*data);
+    if (!labels.ok()) return labels.status();
+    std::vector<std::string_view> names;
+    for (int64_t i = 0; i < labels->size(); ++i) names.push_back((*labels)[i]);
+    named.tags = EntityTagsOf(names);
+  }
+  Result<std::unique_ptr<Setup>> setup = SetUpWith(split, std::move(data->samples), std::move(data->valid), named);
   if (!setup.ok()) return setup.status();
   (*setup)->job.data.valid_share = job.data.valid_share;
   (*setup)->text = std::make_unique<TextData>(std::move(data).value());
@@ -343,6 +356,11 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& asked, std::unique_ptr<Sampl
   Result<Spec> spec = MakeSpec(job, shape);
   if (!spec.ok()) return spec.status();
   if (spec->carried) PLIMSOLL_RETURN_IF_ERROR(CheckCarried(*setup));
+  Result<MetricPlan> metrics = PlanMetrics(job, spec.value(), options.tags);
+  if (!metrics.ok()) return metrics.status();
+  setup->metrics = std::move(metrics).value();
+  setup->metrics.per_class = options.per_class && job.task != Task::Lm;
+  setup->confusion = options.training || options.per_class;
   Resolve(setup->job, spec.value());
   if (options.training) {  // whether a run is saved or not, or a plan would name another base than the run itself
     const Result<uint64_t> fingerprint = FingerprintOf(*setup->samples, setup->valid.get());
@@ -373,7 +391,10 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& asked, std::unique_ptr<Sampl
                    .shape = shape,
                    .samples = setup->samples->count(),
                    .training = options.training,
-                   .trace_bytes = options.trace_bytes},
+                   .trace_bytes = options.trace_bytes,
+                   .confusion = setup->confusion,
+                   .metric_bytes = setup->metrics.bytes(),
+                   .candidates_bytes = options.candidates_bytes},
                   lengths.row_steps);
   if (options.training && !job.memory.spill.empty()) {
     Result<std::unique_ptr<SpillFile>> spill = SpillFile::Open(job.memory.spill);

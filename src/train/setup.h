@@ -15,6 +15,7 @@
 #include "data/batch.h"
 #include "data/order.h"
 #include "data/samples.h"
+#include "infer/metrics.h"
 #include "kernels/product.h"
 #include "model/network.h"
 #include "model/penalty.h"
@@ -40,6 +41,9 @@ struct SetupOptions {
   int64_t group_rows = 0;  // rows that run together, whatever else would fit; 0: as the planner likes
   std::function<Status(const Setup&)> check = nullptr;  // may refuse the job before it is planned
   int64_t trace_bytes = 0;
+  bool per_class = false;            // a score without training counts each class, and what it was taken for
+  std::vector<EntityTag> tags = {};  // of the class names, where the data have some
+  int64_t candidates_bytes = 0;      // NeedOptions
 };
 
 // A job, planned. Made by SetUp; Open gives it memory.
@@ -56,6 +60,8 @@ struct Setup {
   std::unique_ptr<SpillFile> spill;   // null: the job names no folder for it
   uint64_t fingerprint = 0;           // of the data to train on
   int64_t trace_bytes = 0;            // for the pieces of a trace; 0: there is none
+  MetricPlan metrics;                 // of every score
+  bool confusion = true;              // scores count which class was taken for which
   const StopRequest* stop = nullptr;  // null: nobody asks
   PlanInput input;                    // what `plan` was made from
   Plan plan;
@@ -66,6 +72,9 @@ Result<std::unique_ptr<Setup>> SetUpText(const Job& job, const SetupOptions& opt
 // The same on samples that are open already; `valid` may be null.
 Result<std::unique_ptr<Setup>> SetUpWith(const Job& job, std::unique_ptr<Samples> samples, std::unique_ptr<Samples> valid,
                                          const SetupOptions& options);
+
+// How the data of a job are read, but for the files themselves.
+SamplesRequest RequestOf(const Job& job);
 
 // Whose State goes on from batch to batch: scores leave that of training alone.
 enum class CarriedBy { Training, Scores };
@@ -94,6 +103,9 @@ struct NeededFor {
   int64_t samples = 0;
   bool training = true;
   int64_t trace_bytes = 0;
+  bool confusion = true;
+  int64_t metric_bytes = 0;
+  int64_t candidates_bytes = 0;
 };
 // Fills in what follows from the model: needs, names, slices, work. `row_steps`: of all training samples.
 void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <variant>
 
@@ -12,9 +13,7 @@
 #include "base/random.h"
 #include "data/ingest.h"
 #include "data/order.h"
-#include "data/scale.h"
 #include "data/store.h"
-#include "data/vocabulary.h"
 #include "train/budget.h"
 
 namespace plimsoll {
@@ -127,18 +126,72 @@ Status WithWholeBudget(const Status& status) {
        .min_bytes = bytes});
 }
 
+bool Exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+// `named`, or the model folder in it, whichever has a dictionary; empty: neither.
+std::string FolderWithDictionary(const std::string& named) {
+  for (const std::string& folder : {named, named + "/model"}) {
+    for (const std::string_view file : kDictionaryFiles) {
+      if (Exists(fmt::format("{}/{}", folder, file))) return folder;
+    }
+  }
+  return {};
+}
+
+Result<bool> HaveSameBytes(const std::string& one, const std::string& other) {
+  const Result<File> a = File::OpenRead(one), b = File::OpenRead(other);
+  if (!a.ok()) return a.status();
+  if (!b.ok()) return b.status();
+  std::vector<char> piece(32 * kKiB);
+  const int64_t half = 16 * kKiB;
+  bool same = a.value().size() == b.value().size();
+  for (int64_t at = 0; same && at < a.value().size(); at += half) {
+    const int64_t now = std::min(half, a.value().size() - at);
+    PLIMSOLL_RETURN_IF_ERROR(a.value().ReadAt(at, now, piece.data()));
+    PLIMSOLL_RETURN_IF_ERROR(b.value().ReadAt(at, now, piece.data() + half));
+    same = std::equal(piece.begin(), piece.begin() + now, piece.begin() + half);
+  }
+  return same;
+}
+
+// Weights mean something beside the words and classes that they were learnt with, cut in the same way.
+Status CheckSameDictionary(const Job& job, const std::string& dictionary) {
+  const std::string model = job.init_from.empty() ? "" : FolderWithDictionary(job.init_from);
+  if (model.empty()) return Status::Ok();
+  for (const std::string_view file : kDictionaryFiles) {
+    const std::string own = fmt::format("{}/{}", dictionary, file), theirs = fmt::format("{}/{}", model, file);
+    if (!Exists(own) || !Exists(theirs)) continue;
+    const Result<bool> same = HaveSameBytes(own, theirs);
+    if (!same.ok()) return same.status();
+    if (!same.value())
+      return Status::Data(fmt::format("init_from: {} and {} differ: the weights know other ids", theirs, own),
+                          "leave data.dictionary out: init_from brings its own");
+  }
+  const Result<Job> before = ReadJob(model + "/job.toml", {});
+  if (!before.ok()) return before.status();
+  const auto tokens = [](const Job& of) {
+    if (of.data.tokens != TokenKind::Auto) return of.data.tokens;
+    return of.task == Task::Lm ? TokenKind::Char : TokenKind::Word;
+  };
+  if (!Exists(fmt::format("{}/{}", model, kVocabularyFile)) || tokens(job) == tokens(before.value())) return Status::Ok();
+  return Status::Usage(
+      fmt::format("init_from: the model of {} cuts text into other tokens than data.tokens says here", job.init_from),
+      "set data.tokens as in its job.toml");
+}
+
 // A model folder that the job begins from, or whose words it is to use.
 Result<std::string> DictionaryOf(const Job& job) {
   const std::string& named = job.data.dictionary.empty() ? job.init_from : job.data.dictionary;
   if (named.empty()) return std::string();
-  std::error_code ignored;
-  for (const std::string& folder : {named, named + "/model"}) {
-    for (const std::string& file : {std::string(kVocabularyFile), std::string(kLabelsFile), std::string(kScaleFile + 1)}) {
-      if (std::filesystem::exists(fmt::format("{}/{}", folder, file), ignored)) return folder;
-    }
+  if (std::string folder = FolderWithDictionary(named); !folder.empty()) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckSameDictionary(job, folder));
+    return folder;
   }
   if (job.data.dictionary.empty()) return std::string();  // begins from weights alone
-  return Status::Data(fmt::format("{}: holds no {}, {} or {}", named, kVocabularyFile, kLabelsFile, kScaleFile + 1),
+  return Status::Data(fmt::format("{}: holds none of {}", named, fmt::join(kDictionaryFiles, ", ")),
                       "name the model folder of a run on text");
 }
 
@@ -153,6 +206,7 @@ Result<TextData> OpenTextData(const Job& job, Observer* observer) {
   if (!settings.ok()) return settings.status();
   const Result<int64_t> room = RoomForReading(job);
   if (!room.ok()) return room.status();
+  if (!data.categories.empty() && job.task != Task::Forecast) settings->split_seed = SeedFor(job.train.seed, RandomUse::Split);
   // A line costs what it is cut into: up to 30 bytes for each of its own.
   settings->line_bytes = std::clamp<int64_t>(room.value() / 40, 128 * kKiB, kLineBytes);
   settings->window_bytes = std::clamp<int64_t>(room.value() - kBuffers - CounterBytes(1), kMiB, kMostZstdWindow);
@@ -223,12 +277,16 @@ Result<TextData> OpenTextData(const Job& job, Observer* observer) {
   return opened;
 }
 
+Result<TokenTable> ReadLabels(const TextData& data) {
+  const std::string path = fmt::format("{}/{}", data.labels, kLabelsFile);
+  return Exists(path) ? ReadLines(path) : Result<TokenTable>(TokenTable());
+}
+
 Status CopyDictionary(const TextData& data, const std::string& folder) {
-  for (const std::string& name : {std::string(kVocabularyFile), std::string(kLabelsFile), std::string(kScaleFile + 1)}) {
+  for (const std::string_view name : kDictionaryFiles) {
     const std::string& from = name == kLabelsFile ? data.labels : data.dictionary;
     const std::string path = fmt::format("{}/{}", from, name);
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) continue;
+    if (!Exists(path)) continue;
     Result<File> file = File::OpenRead(path);
     if (!file.ok()) return file.status();
     Result<FileWriter> copy = FileWriter::Create(fmt::format("{}/{}", folder, name));

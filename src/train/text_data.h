@@ -8,6 +8,7 @@
 #include <string>
 
 #include "data/samples.h"
+#include "data/token_table.h"
 #include "plimsoll/observer.h"
 #include "plimsoll/options.h"
 #include "plimsoll/status.h"
@@ -24,7 +25,10 @@ struct TextData {
 };
 Result<TextData> OpenTextData(const Job& job, Observer* observer);
 
-// Copies what a model needs to read text again: vocabulary.txt, labels.txt and scale.txt, where they are.
+// The names of its classes, by number; empty where it has none.
+Result<TokenTable> ReadLabels(const TextData& data);
+
+// Copies what a model needs to read text again (kDictionaryFiles), as far as it is there.
 Status CopyDictionary(const TextData& data, const std::string& folder);
 
 }  // namespace plimsoll

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/machine.h"
 #include "base/memory_watch.h"
+#include "infer/examples.h"
 #include "infer/scorer.h"
 #include "model/train_options.h"
 #include "report/run_log.h"
@@ -75,12 +76,20 @@ class Run {
   // The weights that are scored and saved take the place of those that are trained: the best, and of those the averages.
   Status Finish(RunResult& result);
   void Fill(RunResult& result) const;
-  Result<Score> ScoreNow() { return ScoreRun(setup_, engine_, {.observer = observer_, .confusion = confusion()}); }
+  Result<Score> ScoreNow() {
+    return ScoreRun(setup_, engine_, {.observer = observer_, .examples = example_room(), .confusion = confusion()});
+  }
   // Of the last score, where there are few classes.
   std::span<int64_t> confusion() const {
     const int64_t classes = setup_.network->confused_classes();
     if (classes == 0) return {};
     return {engine_.memory.owner(NetworkOwner::Files).I64(ConfusionCounts), static_cast<size_t>(classes * classes)};
+  }
+  // Of the last score.
+  std::span<const Example> examples() const {
+    const std::span<const Example> room = example_room();
+    const auto end = std::find_if(room.begin(), room.end(), [](const Example& example) { return example.sample < 0; });
+    return room.first(static_cast<size_t>(end - room.begin()));
   }
   void TellFacts() const;
   Status FinishTrace() {
@@ -96,6 +105,9 @@ class Run {
   enum class End { None, Done, Patience, Time, Signal };
 
   static ScoreFacts FactsOf(const Setup& setup);
+  std::span<Example> example_room() const {
+    return {reinterpret_cast<Example*>(engine_.memory.owner(NetworkOwner::Files).Bytes(Examples)), kMostExamples};
+  }
   Status Train();
   Status Epoch();
   Status EndEpoch(Clock::time_point start, bool whole);
@@ -279,7 +291,7 @@ Status Run::StepOn(const EpochBatches& batches) {
   last_is_best_ = false;
   saver_.Changed();
   if (observer_ != nullptr) {
-    const Score so_far = ToScore(state_.sums, setup_.network->spec());
+    const Score so_far = ToScore(state_.sums, setup_);
     observer_->Step({.epoch = state_.epoch,
                      .epochs = setup_.job.train.epochs,
                      .step_in_epoch = batches.number(),
@@ -323,8 +335,10 @@ Status Run::EndEpoch(Clock::time_point start, bool whole) {
   end.epoch = state_.epoch;
   end.epochs = setup_.job.train.epochs;
   end.updates = update_.done();
-  end.train = ToScore(state_.sums, setup_.network->spec());
+  end.train = ToScore(state_.sums, setup_);
   end.outputs = setup_.outputs;
+  end.useful_row_steps = update_.useful_row_steps();
+  end.computed_row_steps = engine_.step.trained_row_steps();
   if (FactsOf(setup_).valid) {
     const Clock::time_point scored = Clock::now();
     const Result<Score> valid = update_.ScoreAveraged(observer_);
@@ -548,7 +562,7 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
   }
   Result<std::optional<SnapshotFolder>> snapshots = OpenSnapshots(options.out, ready, point ? &*point : nullptr);
   if (!snapshots.ok()) return snapshots.status();
-  if (!options.out.empty()) PLIMSOLL_RETURN_IF_ERROR(log.Open(options.out));
+  if (!options.out.empty()) PLIMSOLL_RETURN_IF_ERROR(log.Open(options.out, ready.metrics.metrics));
 
   RunResult result;
   Run run(ready, **engine, std::move(*desk), options, observer, std::move(snapshots).value(), start);
@@ -595,7 +609,9 @@ Result<RunResult> Train(const Job& job, const RunOptions& options) {
                      .seconds = result.seconds,
                      .peak_bytes = result.peak_bytes,
                      .classes = ready.network->confused_classes(),
-                     .confusion = run.confusion()});
+                     .confusion = run.confusion(),
+                     .example_kind = ExampleKindOf(ready.network->spec()),
+                     .examples = run.examples()});
   }
   // What only tells of the run fails last: the model is there.
   PLIMSOLL_RETURN_IF_ERROR(traced);

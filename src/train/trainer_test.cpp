@@ -536,7 +536,8 @@ TEST(Evaluate, ARowDoesNotDependOnItsNeighboursOrItsPlace) {
   ASSERT_TRUE(engine.ok());
   Update update(**setup, **engine);
   ASSERT_TRUE(update.Start().ok());
-  Batch batch((*setup)->samples.get(), (*engine)->batch_buffers(), (*setup)->plan.group_rows, /*reversed=*/false);
+  Batch batch((*setup)->samples.get(), (*engine)->batch_buffers(), (*setup)->plan.group_rows, /*reversed=*/false,
+              *(*setup)->pool);
   const auto run = [&](const std::vector<int64_t>& numbers) {
     Outputs outputs;
     (*engine)->step.SetOutputSink(&outputs);

@@ -17,7 +17,7 @@ namespace plimsoll {
 Update::Update(Setup& setup, Engine& engine)
     : setup_(setup),
       engine_(engine),
-      batch_(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows, setup.network->spec().reversed),
+      batch_(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows, setup.network->spec().reversed, *setup.pool),
       schedule_(RecomputeOf(setup.plan), setup.plan.stages.front().blocks),
       optimizer_(setup.job.train, *setup.network, engine.memory, *setup.pool),
       plateau_(setup.job.train),
@@ -73,6 +73,7 @@ Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums, 
     schedule_.Start(BlocksOf(rows.value().steps));
     PLIMSOLL_RETURN_IF_ERROR(engine_.step.TrainGroup(rows.value(), schedule_, batch_.items(), own));
   }
+  for (int64_t i = 0; i < count; ++i) useful_row_steps_ += setup_.samples->length(numbers[i]);
   const Spec& spec = setup_.network->spec();
   own.penalties += engine_.penalty.Value() * static_cast<double>(own.outputs[0].items);
   engine_.penalty.AddGradient();

@@ -41,6 +41,8 @@ class Update {
   // After the engine has taken another plan.
   void Rebind();
   int64_t done() const { return done_; }
+  // Steps that the samples trained on have, by their lengths, since this process began.
+  int64_t useful_row_steps() const { return useful_row_steps_; }
   bool LimitReached() const { return setup_.job.train.max_steps > 0 && done_ >= setup_.job.train.max_steps; }
 
  private:
@@ -52,6 +54,7 @@ class Update {
   Plateau plateau_;
   int64_t total_;  // updates of the whole run
   int64_t done_ = 0;
+  int64_t useful_row_steps_ = 0;
 };
 
 }  // namespace plimsoll

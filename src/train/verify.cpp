@@ -67,7 +67,7 @@ Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, StepResult& re
   result.outputs.assign(numbers.size(), {});
   Collector collector(setup.network->spec(), numbers, result);
   engine.step.SetOutputSink(&collector);
-  Batch batch(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows, setup.network->spec().reversed);
+  Batch batch(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows, setup.network->spec().reversed, *setup.pool);
   batch.Start(numbers.data(), static_cast<int64_t>(numbers.size()));
   Schedule schedule(RecomputeOf(setup.plan), setup.plan.stages.front().blocks);
   StepSums sums;
@@ -267,9 +267,11 @@ TensorDifference JudgeTensor(std::string name, const std::vector<float>& got, co
 
 Result<VerifyReport> Verify(const Job& job) { return VerifyOn(job, BestInstructions()); }
 
-Result<VerifyReport> VerifyOn(const Job& job, InstructionSet instructions) {
+Result<VerifyReport> VerifyOn(const Job& job, InstructionSet instructions) { return VerifyWith(job, instructions, SetUp); }
+
+Result<VerifyReport> VerifyWith(const Job& job, InstructionSet instructions, const MakeSetup& make) {
   FlushDenormals flush;
-  Result<std::unique_ptr<Setup>> made = SetUp(job, {.instructions = instructions});
+  Result<std::unique_ptr<Setup>> made = make(job, {.instructions = instructions});
   if (!made.ok()) return made.status();
   Setup& setup = **made;
 
@@ -308,7 +310,7 @@ Result<VerifyReport> VerifyOn(const Job& job, InstructionSet instructions) {
        .instructions = instructions},
   };
   for (const SetupOptions& options : others) {
-    Result<std::unique_ptr<Setup>> again = SetUp(other_threads, options);
+    Result<std::unique_ptr<Setup>> again = make(other_threads, options);
     if (!again.ok()) return again.status();
     StepResult repeated;
     PLIMSOLL_RETURN_IF_ERROR(RunStep(**again, numbers, repeated, nullptr));

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/machine.h"
 #include "plimsoll/trainer.h"
+#include "train/setup.h"
 
 namespace plimsoll {
 
@@ -17,5 +20,9 @@ TensorDifference JudgeTensor(std::string name, const std::vector<float>& got, co
 
 // Verify, laid out and multiplied for an instruction set of the machine that need not be its best.
 Result<VerifyReport> VerifyOn(const Job& job, InstructionSet instructions);
+
+// The same of a job whose data are no file: `make` is asked several times, and gives the same samples each time.
+using MakeSetup = std::function<Result<std::unique_ptr<Setup>>(const Job& job, const SetupOptions& options)>;
+Result<VerifyReport> VerifyWith(const Job& job, InstructionSet instructions, const MakeSetup& make);
 
 }  // namespace plimsoll

@@ -17,7 +17,7 @@ import xml.etree.ElementTree
 
 PROGRAM = ""
 
-VERBS = ["train", "plan", "evaluate", "lengths", "summary", "verify", "resize", "explain", "watch", "completion", "doctor", "demo"]
+VERBS = ["train", "plan", "evaluate", "predict", "generate", "lengths", "summary", "verify", "resize", "explain", "watch", "bench", "completion", "doctor", "demo"]
 
 JOB = """
 task = "regress"

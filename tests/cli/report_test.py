@@ -259,6 +259,90 @@ class Logs(RunTest):
             self.run_cli("train", "small.toml", f"--trace-steps={words}", code=2)
 
 
+class Examples(RunTest):
+    """Where a score has no more samples than are kept, its own numbers follow from the examples."""
+
+    def end_of(self, run):
+        return json.loads((self.folder / run / "metrics.jsonl").read_text().splitlines()[-1])
+
+    def train(self, task, data, layers, epochs=2):
+        job = f'task = "{task}"\n[data]\n{data}\n' + "".join(f"[[model.layers]]\n{layer}\n" for layer in layers)
+        (self.folder / "job.toml").write_text(job + f'[train]\nepochs = {epochs}\nbatch_size = 8\nlearning_rate = 1e-2\n'
+                                              f'[memory]\nbudget = "64MB"\n')
+        for old in self.folder.glob("run"):
+            shutil.rmtree(old)
+        self.run_cli("train", "job.toml", "--out", "run", "--data.cache", self.folder / "cache")
+        return self.end_of("run"), (self.folder / "run/report.html").read_text()
+
+    def table(self, name, rows):
+        (self.folder / name).write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+
+    def hits(self, end):
+        judged = [example for example in end["examples"] if "target" in example]
+        return sum(example["likely"][0][0] == example["target"] for example in judged), len(judged)
+
+    EMBEDDED = ['type = "Embedding"\noutput_dim = 8', 'type = "LSTM"\nunits = 8', 'type = "Dense"']
+
+    def test_classes_have_names_and_texts(self):
+        rows = [("warm sun and sand", "summer"), ("cold ice and snow", "deep <winter>"), ("leaves and rain", "fall")] * 20
+        self.table("train.tsv", rows)
+        self.table("valid.tsv", rows[:10])
+        end, page = self.train("classify", 'train = "train.tsv"\nvalid = "valid.tsv"', self.EMBEDDED, epochs=8)
+        hits, all_of_them = self.hits(end)
+        self.assertEqual(all_of_them, 10)
+        self.assertAlmostEqual(hits / 10, end["last_accuracy"], places=12)
+        self.assertGreater(hits, 5)
+        self.assertIn("<td>cold ice and snow</td><td>deep &lt;winter&gt;</td>", page)
+        self.assertIn("<th>summer</th>", page)
+        self.assertIn("<th><span>fall</span></th>", page)
+
+    def test_a_language_model_shows_the_text(self):
+        text = "the cat sat on the mat. " * 200
+        (self.folder / "train.txt").write_text(text)
+        (self.folder / "valid.txt").write_text(text[:129])
+        end, page = self.train("lm", 'train = "train.txt"\nvalid = "valid.txt"\nwindow = 32', self.EMBEDDED)
+        hits, all_of_them = self.hits(end)
+        self.assertEqual(all_of_them, 128)
+        self.assertAlmostEqual(hits / 128, end["last_accuracy"], places=12)
+        shown = re.findall(r"<b>([^<]*)</b>", page[page.index('<div class="steps">'):])
+        self.assertTrue("".join(shown).startswith(text[:33].replace(" ", "\u2423")), shown)
+
+    def test_tags_stand_under_their_words_with_and_without_a_crf(self):
+        rows = [("the cat sees a dog", "D N V D N"), ("a dog runs", "D N V"), ("dogs run", "N V")] * 20
+        self.table("train.tsv", rows)
+        self.table("valid.tsv", rows[:4])
+        for more in [[], ['type = "CRF"']]:
+            end, page = self.train("tag", 'train = "train.tsv"\nvalid = "valid.tsv"', self.EMBEDDED + more, epochs=1)
+            hits, all_of_them = self.hits(end)
+            self.assertEqual(all_of_them, 5 + 3 + 2 + 5)
+            self.assertAlmostEqual(hits / all_of_them, end["last_accuracy"], places=12)
+            self.assertIn("<em>sees</em><b>V</b>", page)
+
+    def test_several_labels(self):
+        rows = [("sea and salt", "sea|food"), ("bread", "food"), ("ship", "sea"), ("drum song", "music")] * 20
+        self.table("train.tsv", rows)
+        self.table("valid.tsv", rows[:4])
+        end, page = self.train("classify", 'train = "train.tsv"\nvalid = "valid.tsv"\nlabel_separator = "|"', self.EMBEDDED, epochs=20)
+        wanted = [(example["sample"], example["step"]) for example in end["examples"] if example.get("wanted") == 1]
+        self.assertEqual(sorted(wanted), [(0, 0), (0, 2), (1, 0), (2, 2), (3, 1)], "food, music, sea")
+        self.assertIn("<td>sea and salt</td><td>food, sea</td>", page)
+
+    def test_values_of_a_regression_and_of_a_forecast(self):
+        end, page = self.train("regress", 'train = "generate:adding?steps=10&samples=64"', self.EMBEDDED[1:])
+        pairs = [(example["wanted"], example["given"]) for example in end["examples"]]
+        self.assertEqual(len(pairs), 64)
+        self.assertAlmostEqual(sum((wanted - given) ** 2 for wanted, given in pairs) / 64, end["last_loss"], places=6)
+        self.assertIn("On the line it is right", page)
+        (self.folder / "train.csv").write_text("level\n" + "".join(f"{100 + i % 7}\n" for i in range(400)))
+        (self.folder / "valid.csv").write_text("level\n" + "".join(f"{100 + i % 7}\n" for i in range(15)))
+        end, page = self.train("forecast", 'train = "train.csv"\nvalid = "valid.csv"\nlabel = ["level"]\nwindow = 8\nhorizon = 4', self.EMBEDDED[1:])
+        pairs = [(example["wanted"], example["given"]) for example in end["examples"]]
+        self.assertEqual(len(pairs), 16)
+        self.assertAlmostEqual(sum((wanted - given) ** 2 for wanted, given in pairs) / 16, end["last_loss"], places=6)
+        self.assertIn("level, example 1", page)
+        self.assertIn(">104<", page, "in its own unit")
+
+
 class Report(RunTest):
     def test_every_run_ends_with_a_page_and_its_own_exit_code(self):
         self.run_cli("train", "small.toml", "--out", "run")

@@ -6,7 +6,9 @@ PLIMSOLL_KILLS is the number of kills (default 100): most at system calls of the
 others at random instants. Needs strace; without it only the latter are done, and that is said.
 """
 import collections
+import concurrent.futures
 import filecmp
+import itertools
 import json
 import os
 import random
@@ -17,11 +19,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
 PLIMSOLL = ""  # set by the main program
 KILLS = int(os.environ.get("PLIMSOLL_KILLS", "100"))
+WORKERS = len(os.sched_getaffinity(0))  # runs of one thread each
 SEED = int(os.environ.get("PLIMSOLL_SEED", "8"))
 UPDATES = 9
 EVERY = 2
@@ -64,7 +68,7 @@ class Kill(unittest.TestCase):
         cls.seconds = time.monotonic() - began
         if done.returncode != 0:
             raise AssertionError(done.stderr)
-        cls.runs = 0
+        cls.runs = itertools.count(1)
         cls.calls = []
         if shutil.which("strace"):
             cls.calls = cls.saving_calls()
@@ -75,7 +79,7 @@ class Kill(unittest.TestCase):
 
     @classmethod
     def command(cls, *words):
-        return [PLIMSOLL, "train", cls.job, *words, "--log-format", "line"]
+        return [PLIMSOLL, "train", cls.job, *words, "--log-format", "line", "--no-report"]
 
     @classmethod
     def train(cls, *words, before=(), **more):
@@ -83,8 +87,7 @@ class Kill(unittest.TestCase):
 
     @classmethod
     def new_run(cls):
-        cls.runs += 1
-        return os.path.join(cls.folder, f"run{cls.runs}")
+        return os.path.join(cls.folder, f"run{next(cls.runs)}")
 
     @classmethod
     def strace(cls, run, *options):
@@ -111,6 +114,18 @@ class Kill(unittest.TestCase):
         if missing:
             raise AssertionError(f"the saving path makes no {missing}: is it being traced at all?")
         return calls
+
+    @staticmethod
+    def side_by_side(work, items):
+        """Calls work(item) for all, as many at a time as there are processors; the first that fails fails here."""
+        with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+            calls = [pool.submit(work, item) for item in items]
+            try:
+                for call in concurrent.futures.as_completed(calls):
+                    call.result()
+            finally:
+                for call in calls:
+                    call.cancel()
 
     def saved_updates(self, text):
         """Updates behind the last save that was reported."""
@@ -143,36 +158,43 @@ class Kill(unittest.TestCase):
         order = list(self.calls)
         if kills < len(order):  # spread over the whole path; the rest is for a longer run
             order = [order[i * len(order) // kills] for i in range(kills)]
-        for number in range(kills):
-            call, when = order[number % len(order)]
+
+        def kill(point):
+            call, when = point
             why = f"killed at {call} number {when}: "
             run = self.new_run()
             done = self.train("--out", run, before=self.strace(run, "-o", os.devnull, "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={when}"))
             self.assertIn(done.returncode, (-signal.SIGKILL, 128 + signal.SIGKILL), why + done.stderr)
             self.goes_on(run, self.saved_updates(done.stderr), why)
             shutil.rmtree(run, ignore_errors=True)
+        self.side_by_side(kill, [order[number % len(order)] for number in range(kills)])
 
     def test_killed_at_random_instants_again_and_again(self):
-        rng = random.Random(SEED)
-        kills = KILLS - KILLS * 3 // 4
-        while kills > 0:
-            run, reported = self.new_run(), 0
-            for attempt in range(8):
-                resumed = ["--resume", "last"] if attempt > 0 else []
-                process = subprocess.Popen(self.command("--out", run, *resumed), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-                try:
-                    _, told = process.communicate(timeout=rng.uniform(0.3, 1.2) * self.seconds)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    _, told = process.communicate()
-                    kills -= 1
-                reported = max(reported, self.saved_updates(told))
-                if process.returncode != -signal.SIGKILL or not os.path.isdir(run):
-                    break
-            if not os.path.isdir(run):  # it was killed before it had made its folder
-                continue
-            self.goes_on(run, reported, f"killed at random instants, seed {SEED}: ")
-            shutil.rmtree(run, ignore_errors=True)
+        wanted, kills = KILLS - KILLS * 3 // 4, itertools.count(1)
+        enough = threading.Event()
+
+        def kill_on_and_on(worker):
+            rng = random.Random(f"{SEED} {worker}")
+            while not enough.is_set():
+                run, reported = self.new_run(), 0
+                for attempt in range(8):
+                    resumed = ["--resume", "last"] if attempt > 0 else []
+                    process = subprocess.Popen(self.command("--out", run, *resumed), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                    try:
+                        _, told = process.communicate(timeout=rng.uniform(0.3, 1.2) * self.seconds)
+                    except subprocess.TimeoutExpired:
+                        process.kill()
+                        _, told = process.communicate()
+                        if next(kills) >= wanted:
+                            enough.set()
+                    reported = max(reported, self.saved_updates(told))
+                    if process.returncode != -signal.SIGKILL or not os.path.isdir(run):
+                        break
+                if not os.path.isdir(run):  # it was killed before it had made its folder
+                    continue
+                self.goes_on(run, reported, f"killed at random instants, seed {SEED}: ")
+                shutil.rmtree(run, ignore_errors=True)
+        self.side_by_side(kill_on_and_on, range(WORKERS))
 
     def faulty(self, call, fault, when):
         run = self.new_run()

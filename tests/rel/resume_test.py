@@ -208,6 +208,9 @@ class Resume(unittest.TestCase):
         os.makedirs(empty, exist_ok=True)
         error = self.call("train", job, "--resume", empty, code=3)["error"]
         self.assertIn("no snapshot", error["message"])
+        for nothing in [empty, self.path("nowhere")]:  # without a job file of its own the folder must have one
+            error = self.call("train", "--resume", nothing, code=3)["error"]
+            self.assertIn(nothing + ": there is no run", error["message"])
         self.call("train", job, "--resume", "last", "--out", self.path("nowhere"), code=3)
         self.call("train", job, "--resume", self.path("nowhere"), code=3)
         self.call("train", "--resume", "last", code=2)

@@ -1,0 +1,68 @@
+// predict: what a trained model says of new data, on stdout as it comes.
+#include <errno.h>
+#include <fmt/format.h>
+#include <plimsoll/predict.h>
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "output.h"
+#include "verbs.h"
+
+namespace {
+
+plimsoll::DataFormat InputFormat(const std::string& name) {
+  using plimsoll::DataFormat;
+  constexpr std::pair<const char*, DataFormat> kNames[] = {{"text", DataFormat::Text},
+                                                           {"tsv", DataFormat::Tsv},
+                                                           {"csv", DataFormat::Csv},
+                                                           {"jsonl", DataFormat::Jsonl},
+                                                           {"conll", DataFormat::Conll}};
+  for (const auto& [known, format] : kNames) {
+    if (name == known) return format;
+  }
+  return DataFormat::Auto;
+}
+
+plimsoll::Status WriteLines(std::string_view lines) {
+  errno = 0;
+  const bool written = std::fwrite(lines.data(), 1, lines.size(), stdout) == lines.size() && std::fflush(stdout) == 0;
+  if (written) return plimsoll::Status::Ok();
+  return plimsoll::Status::CannotWrite(fmt::format("cannot write to stdout: {}", std::strerror(errno)), "");
+}
+
+}  // namespace
+
+int RunPredict(const Arguments& arguments) {
+  using plimsoll::Status;
+  if (arguments.target.empty())
+    return Fail(arguments.json, Status::Usage("which model? the run folder is missing", "plimsoll predict runs/NAME FILE"));
+  if (!arguments.memory.empty()) {
+    if (const Status memory = plimsoll::CheckMemoryText(arguments.memory); !memory.ok()) return Fail(arguments.json, memory);
+  }
+  const auto tsv = arguments.format == "tsv";
+  if (tsv && arguments.json)
+    return Fail(true, Status::Usage("--json and --format tsv: the answer has one form", "leave one of them out"));
+  plimsoll::Result<plimsoll::PredictResult> result =
+      plimsoll::Predict({.model = arguments.target,
+                         .data_file = arguments.input.empty() ? "-" : arguments.input,
+                         .lengths = arguments.lengths,
+                         .initial_state = arguments.initial_state,
+                         .input_format = InputFormat(arguments.input_format),
+                         .format = tsv ? plimsoll::PredictFormat::Tsv : plimsoll::PredictFormat::Jsonl,
+                         .top = arguments.top,
+                         .skip_bad = arguments.skip_bad,
+                         .memory = arguments.memory,
+                         .threads = arguments.threads},
+                        WriteLines);
+  if (!result.ok()) {
+    // A reader that has seen enough (`| head`) is no reason to complain.
+    if (result.status().kind() == plimsoll::StatusKind::CannotWrite && errno == EPIPE) return result.status().exit_code();
+    return Fail(arguments.json, result.status());
+  }
+  for (const std::string& line : result->bad_lines) fmt::print(stderr, "passed over {}\n", Plain(line));
+  if (result->bad > static_cast<int64_t>(result->bad_lines.size()))
+    fmt::print(stderr, "passed over {} lines in all\n", result->bad);
+  return 0;
+}

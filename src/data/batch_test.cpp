@@ -1,0 +1,118 @@
+#include "data/batch.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+// Sample i has i % 37 + 1 steps; each value tells its sample, step and place.
+class NumberedSamples final : public Samples {
+ public:
+  NumberedSamples(int64_t count, int64_t width) : count_(count) {
+    shape_.width = width;
+    shape_.classes = 2;
+    shape_.target_classes = true;
+  }
+  static float Value(int64_t sample, int64_t step, int64_t place) {
+    return static_cast<float>(sample * 1000 + step) + static_cast<float>(place % 64) / 64.0f;
+  }
+  void FailAt(std::vector<int64_t> samples) { bad_ = std::move(samples); }
+
+  const SampleShape& shape() const override { return shape_; }
+  int64_t count() const override { return count_; }
+  int64_t length(int64_t sample) const override { return sample % 37 + 1; }
+  Status ReadInputs(int64_t sample, int64_t first, int64_t steps, void* out) override {
+    if (std::find(bad_.begin(), bad_.end(), sample) != bad_.end()) return Status::Data(fmt::format("sample {}", sample));
+    auto* values = static_cast<float*>(out);
+    for (int64_t step = first; step < first + steps; ++step) {
+      for (int64_t place = 0; place < shape_.width; ++place) *values++ = Value(sample, step, place);
+    }
+    return Status::Ok();
+  }
+  Status ReadTargets(int64_t sample, int64_t /*first*/, int64_t /*steps*/, void* out) override {
+    *static_cast<int32_t*>(out) = static_cast<int32_t>(sample % 2);
+    return Status::Ok();
+  }
+
+ private:
+  SampleShape shape_;
+  int64_t count_;
+  std::vector<int64_t> bad_;
+};
+
+constexpr int64_t kRows = 40;
+
+// The buffers of a batch of kRows samples in one group.
+struct Memory {
+  explicit Memory(int64_t width)
+      : samples(kRows), lengths(kRows), inputs(kRows * 37 * width), targets(kRows), row(kRowBufferBytes) {
+    buffers.samples = samples.data();
+    buffers.lengths = lengths.data();
+    buffers.inputs = inputs.data();
+    buffers.targets[0] = targets.data();
+    buffers.row = row.data();
+  }
+  std::vector<int64_t> samples;
+  std::vector<int32_t> lengths;
+  std::vector<float> inputs;
+  std::vector<int32_t> targets;
+  std::vector<char> row;
+  BatchBuffers buffers;
+};
+
+std::vector<int64_t> Numbers() {
+  std::vector<int64_t> numbers(kRows);
+  for (int64_t i = 0; i < kRows; ++i) numbers[static_cast<size_t>(i)] = i * 7 % 100;
+  return numbers;
+}
+
+// Every value of every row-step is where the packed layout has it, with any number of threads; also where the row buffer holds
+// no step for each of them (20,000 bytes a step).
+TEST(Batch, DealsEveryStepToItsPlaceWithAnyNumberOfThreads) {
+  for (const int64_t width : {1, 3, 64, 5000}) {
+    for (const int threads : {1, 2, 3, 8}) {
+      for (const bool reversed : {false, true}) {
+        NumberedSamples samples(100, width);
+        Memory memory(width);
+        ThreadPool pool(threads);
+        Batch batch(&samples, memory.buffers, kRows, reversed, pool);
+        batch.Start(Numbers().data(), kRows);
+        const Result<RowGroup> read = batch.Read(0);
+        ASSERT_TRUE(read.ok()) << read.status().message();
+        const RowGroup& group = read.value();
+        int64_t place = 0, wrong = 0;
+        for (int64_t step = 0; step < group.steps; ++step) {
+          for (int64_t row = 0; row < group.rows && group.lengths[row] > step; ++row, ++place) {
+            const int64_t sample = group.samples[row], from = reversed ? group.lengths[row] - 1 - step : step;
+            for (int64_t i = 0; i < width; ++i) {
+              wrong += group.features[place * width + i] != NumberedSamples::Value(sample, from, i);
+            }
+          }
+        }
+        EXPECT_EQ(wrong, 0) << width << " values a step, " << threads << " threads, reversed " << reversed;
+        EXPECT_EQ(place, batch.items().row_steps);
+      }
+    }
+  }
+}
+
+TEST(Batch, NamesTheSameSampleWithAnyNumberOfThreads) {
+  for (const int threads : {1, 2, 3, 8}) {
+    NumberedSamples samples(100, 2);
+    samples.FailAt({7, 35, 70});  // the longest of these comes first
+    Memory memory(2);
+    ThreadPool pool(threads);
+    Batch batch(&samples, memory.buffers, kRows, /*reversed=*/false, pool);
+    batch.Start(Numbers().data(), kRows);
+    const Result<RowGroup> group = batch.Read(0);
+    ASSERT_FALSE(group.ok());
+    EXPECT_EQ(group.status().message(), "sample 35") << threads << " threads";
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll
