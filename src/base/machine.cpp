@@ -1,6 +1,5 @@
 #include "base/machine.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -11,10 +10,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <fstream>
 #include <sstream>
 #include <string_view>
+
+#include "base/bytes.h"
 
 namespace plimsoll {
 namespace {
@@ -127,18 +127,19 @@ bool ResetPeakResident() {
 
 void PopulateProgram(int64_t stack_bytes) {
   constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14; older headers lack the name
-  // A program with a C++ runtime of its own may still have the shared one loaded by a library, and never call it.
-  constexpr const char* kSharedRuntime = "/libstdc++.so";
-  Dl_info runtime{};
-  const bool own_runtime = dladdr(reinterpret_cast<const void*>(&std::set_terminate), &runtime) != 0 &&
-                           std::strstr(runtime.dli_fname, kSharedRuntime) == nullptr;
+  constexpr int64_t kStackStep = 64 * kKiB;
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
-    unsigned long begin = 0, end = 0, inode = 0;
+    uintptr_t begin = 0, end = 0;
+    unsigned long inode = 0;
     char rights[5] = {};
     if (std::sscanf(line.c_str(), "%lx-%lx %4s %*s %*s %lu", &begin, &end, rights, &inode) != 4) continue;
+    if (begin <= here && here < end) {  // the same in all, whether the caller is some pages deeper or not
+      const auto above = static_cast<int64_t>(end - here);
+      stack_bytes = RoundUp(above + stack_bytes, kStackStep) - above;
+    }
     if (inode == 0 || rights[0] != 'r') continue;
-    if (own_runtime && line.find(kSharedRuntime) != std::string::npos) continue;
     auto* address = reinterpret_cast<char*>(begin);  // NOLINT(performance-no-int-to-ptr)
     if (madvise(address, end - begin, kPopulateRead) == 0) continue;
     for (volatile const char* page = address; page < address + (end - begin); page += 4096) static_cast<void>(*page);

@@ -39,8 +39,8 @@ bool ResetPeakResident();  // the peak counts anew from what is resident now; fa
 // Resident memory now, by walking all pages (slow): the counters behind VmRSS run behind by up to 128 kB.
 int64_t ExactResidentBytes();
 
-// Brings every page of the program and its libraries, and `stack_bytes` of the caller's stack, into memory. From then on
-// running code for the first time does not raise resident memory, so the process base that the plan states is final.
+// Brings every page of the program and its libraries, and at least `stack_bytes` below the caller's stack, into memory. From
+// then on running code for the first time does not raise resident memory, so the process base that the plan states is final.
 void PopulateProgram(int64_t stack_bytes);
 
 }  // namespace plimsoll

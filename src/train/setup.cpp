@@ -27,7 +27,7 @@ namespace {
 // below the 64 KiB by which a budget may be too small to be refused.
 constexpr int64_t kBaseStep = 16 * kKiB;
 constexpr int64_t kBaseWavers = 40 * kKiB;
-constexpr int64_t kStackBytes = 256 * kKiB;
+constexpr int64_t kStackBytes = 128 * kKiB;  // a run takes less than half of it
 constexpr int kSpeedSamples = 5;
 
 void MakeAbsolute(std::string& path) {
