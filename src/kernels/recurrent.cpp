@@ -73,6 +73,10 @@ void Back(const Frame& frame, float* d, int64_t d_stride, int64_t width, const f
   }
 }
 
+void CopyFloats(float* to, const float* from, int64_t count) {
+  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
+
 // Bytes from the first panel to each.
 const uint64_t* FillOffsets(uint64_t* offsets, int64_t panels, int64_t panel_floats) {
   for (int64_t panel = 0; panel < panels; ++panel) {
@@ -253,8 +257,10 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
         });
       }
       if (shape.has_projection()) {
-        dense_rows_forward(h_now + share.begin * h_stride, shown + share.begin * stride, weights.projection, nullptr, active,
-                           shape.projection(), tiles.projection);
+        const int64_t own = share.begin * h_stride;
+        dense_rows_forward(h_now + own, shown + share.begin * stride, weights.projection, nullptr, active, shape.projection(),
+                           tiles.projection);
+        if (at.kept != nullptr) CopyFloats(at.kept + block.first[step] * h_stride + own, h_now + own, active * h_stride);
       }
       for (int64_t panel = 0; panel < frame.panels && shape.has_reset(); ++panel) {
         ForTiles(active, [&](int64_t row, int64_t n) {
@@ -270,30 +276,28 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
   });
 }
 
-void recurrent_block_replay(const ReplayBuffers& at, RecurrentWeights weights, const BlockRows& block,
-                            const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
-  const Frame frame{block, shape, &tiles};
-  const int64_t stride = frame.stride, h_stride = frame.h_stride;
+void recurrent_block_replay(const ReplayBuffers& at, const BlockRows& block, const RecurrentShape& shape, ThreadPool& pool) {
+  const Frame frame{block, shape, nullptr};
+  const int64_t stride = frame.stride;
   pool.Run([&](int part) {
+    if (shape.has_projection()) {
+      const Share steps = ShareOf(frame.row_steps, part, pool.size());
+      const int64_t first = steps.begin * frame.h_stride;
+      CopyFloats(at.h + first, at.kept + first, (steps.end - steps.begin) * frame.h_stride);
+      return;
+    }
     const Share share = RowShare(block, part, pool.size());
     const int64_t own = share.begin * stride;
-    if (shape.has_c()) {
-      std::memcpy(at.c_work + own, at.c_start + own, static_cast<size_t>((share.end - share.begin) * stride) * sizeof(float));
-    }
-    const float* h_before = at.h - block.rows[0] * h_stride;
+    if (shape.has_c()) CopyFloats(at.c_work + own, at.c_start + own, (share.end - share.begin) * stride);
+    const float* h_before = at.h - block.rows[0] * stride;
     for (int step = 0; step < block.steps; ++step) {
       const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
-      float* h_now = at.h + to * h_stride;
-      float* shown = shape.has_projection() ? at.shown + own : h_now;
       for (int64_t panel = 0; panel < frame.panels; ++panel) {
         const int64_t unit = frame.Unit(panel);
-        CellReplay(frame, at.c_work, shown + unit, h_before + own + unit, at.gates + frame.Gates(panel, to), own + unit, panel,
-                   n);
+        CellReplay(frame, at.c_work, at.h + to * stride + unit, h_before + own + unit, at.gates + frame.Gates(panel, to),
+                   own + unit, panel, n);
       }
-      if (shape.has_projection()) {
-        dense_rows_forward(h_now, shown, weights.projection, nullptr, n, shape.projection(), tiles.projection);
-      }
-      h_before = at.h + block.first[step] * h_stride;
+      h_before = at.h + block.first[step] * stride;
     }
   });
 }
@@ -320,7 +324,7 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
       return (step == 0 ? start : of_steps + block.first[step - 1] * row_stride) + share.begin * row_stride;
     };
     if (shape.has_c()) {
-      std::memcpy(at.cells + own, at.c_start + own, static_cast<size_t>((share.end - share.begin) * stride) * sizeof(float));
+      CopyFloats(at.cells + own, at.c_start + own, (share.end - share.begin) * stride);
       for (int step = 0; step < block.steps; ++step) {
         const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
         for (int64_t panel = 0; panel < panels; ++panel) {

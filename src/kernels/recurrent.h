@@ -123,7 +123,7 @@ void recurrent_sum_biases(float* out, RecurrentWeights weights, const RecurrentS
 // Forward. `h` has the active rows of h(t-1) at the block's start in front of it: h - rows[0] * h_stride.
 // gates: written with the activated gates. c: in and out, the State of the rows. h: written for every row-step.
 // bias: that of all columns, [P][columns]. Scratch: reset, [B] rows of r h'; shown, [B] rows of o act(c) on their
-// way through a projection.
+// way through a projection. kept: a copy of h, or null.
 // mask: [B] rows that the products' h' is multiplied by, or null; masked: scratch, [B] rows of the result.
 struct ForwardBuffers {
   float* gates = nullptr;
@@ -131,6 +131,7 @@ struct ForwardBuffers {
   float* h = nullptr;
   float* reset = nullptr;
   float* shown = nullptr;
+  float* kept = nullptr;
   float* masked = nullptr;
   const float* mask = nullptr;
   const float* x = nullptr;
@@ -140,16 +141,16 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);
 
 // h again from the gates and c at the block's start (not changed), bit for bit what forward wrote. h has the rows of the
-// block's start in front, as in forward. c_work: [B] rows, scratch; both null where the cell has no c. shown: as in forward.
+// block's start in front, as in forward. c_work: [B] rows, scratch; both null where the cell has no c. Behind a projection h
+// is what forward has kept, and nothing else is read.
 struct ReplayBuffers {
   float* h = nullptr;
   float* c_work = nullptr;
-  float* shown = nullptr;
   const float* gates = nullptr;
   const float* c_start = nullptr;
+  const float* kept = nullptr;
 };
-void recurrent_block_replay(const ReplayBuffers& at, RecurrentWeights weights, const BlockRows& block,
-                            const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);
+void recurrent_block_replay(const ReplayBuffers& at, const BlockRows& block, const RecurrentShape& shape, ThreadPool& pool);
 
 // Backward over time. gates: in the gates, out delta. d_h, d_c: in the gradient that comes from later steps, out the one for
 // earlier steps; d_out: gradient of every row-step's h. h: as in forward. d_x: written, when not null.

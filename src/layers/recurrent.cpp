@@ -28,6 +28,7 @@ enum Key {
   GradReset,
   Offsets,
   Shown,
+  KeptH,
   GradShown,
   InputMask,
   MaskedInputs,
@@ -129,7 +130,7 @@ LayerWork Recurrent::Work() const {
   const double of_input = 2.0 * gates * units * inputs, of_state = 2.0 * gates * units * static_cast<double>(shape_.width());
   const double projection = 2.0 * units * static_cast<double>(shape_.projected);
   const double masks = kMask * ((dropout_ > 0.0 ? inputs : 0.0) + (recurrent_dropout_ > 0.0 ? units : 0.0));
-  double backward = kBackwardPointwise * gates * units + 2.0 * masks + projection;
+  double backward = kBackwardPointwise * gates * units + 2.0 * masks;
   if (has_backward()) backward += of_state + projection;
   if (shape_.input_gradient) backward += of_input;
   if (learns_) backward += of_input + of_state + projection;
@@ -149,9 +150,9 @@ void Recurrent::Declare(NeedList& needs, bool training) const {
   if (shape_.has_c()) needs.Tape(StartC, "c at block starts", NeedUnit::BorderRow, row);
   if (shape_.has_reset()) needs.Scratch(Reset, "r h", NeedUnit::Row, row, StepMoment::Forward, StepMoment::Forward);
   if (shape_.has_projection()) {
-    needs.Scratch(Shown, "o act(c)", NeedUnit::Row, row, StepMoment::Forward, StepMoment::Replay);
-  }
-  if (training && shape_.has_c()) {
+    needs.Scratch(Shown, "o act(c)", NeedUnit::Row, row, StepMoment::Forward, StepMoment::Forward);
+    if (training) needs.Tape(KeptH, "h", NeedUnit::RowStep, h_row);
+  } else if (training && shape_.has_c()) {
     needs.Scratch(ReplayC, "c of the replay", NeedUnit::Row, row, StepMoment::Replay, StepMoment::Replay);
   }
   if (training && dropout_ > 0.0) {
@@ -319,6 +320,7 @@ void Recurrent::Forward(const Slice& in, const Slice& out, const OwnerMemory& me
                            .h = out.data,
                            .reset = Optional(memory, Reset),
                            .shown = Optional(memory, Shown),
+                           .kept = Optional(memory, KeptH),
                            .masked = Optional(memory, MaskedH),
                            .mask = MaskOfState(*out.block, memory, run),
                            .x = MaskInputs(in, memory, run),
@@ -333,10 +335,10 @@ void Recurrent::Replay(const Slice&, const Slice& out, const OwnerMemory& memory
   CopyRows(out.data - active * stride, memory.F32(StartH), active, stride);
   recurrent_block_replay({.h = out.data,
                           .c_work = Optional(memory, ReplayC),
-                          .shown = Optional(memory, Shown),
                           .gates = memory.F32(Gates),
-                          .c_start = Optional(memory, StartC)},
-                         Split(memory.F32(kWeights)), rows, shape_, tiles_, *run.pool);
+                          .c_start = Optional(memory, StartC),
+                          .kept = Optional(memory, KeptH)},
+                         rows, shape_, *run.pool);
 }
 
 void Recurrent::Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in, const OwnerMemory& memory,
