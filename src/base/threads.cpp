@@ -17,8 +17,9 @@ namespace {
 
 constexpr size_t kStackBytes = 512 * 1024;
 constexpr size_t kTouchedStackBytes = 64 * 1024;
-constexpr int kSpins = 4000;   // with a pause each: tens of microseconds
-constexpr int kYields = 2000;  // then about a millisecond in which others may run
+constexpr int kSpins = 4000;     // with a pause each: tens of microseconds
+constexpr int kMeetSpins = 200;  // the others are at the same work; more threads than cores take turns by yielding
+constexpr int kYields = 2000;    // then about a millisecond in which others may run
 
 // Makes resident what a worker may use of its stack, so that resident memory does not depend on which calls came first.
 void TouchStack() {
@@ -35,8 +36,8 @@ void FutexWakeAll(std::atomic<uint32_t>* word) {
 
 // Spins, then yields, until ready() holds. False when it gave up.
 template <typename Ready>
-bool SpinUntil(const Ready& ready, bool give_up) {
-  for (int spin = 0; spin < kSpins; ++spin) {
+bool SpinUntil(const Ready& ready, bool give_up, int spins = kSpins) {
+  for (int spin = 0; spin < spins; ++spin) {
     if (ready()) return true;
     _mm_pause();
   }
@@ -99,6 +100,17 @@ void ThreadPool::Start(Task task, const void* context) {
 
 void ThreadPool::Finish() {
   SpinUntil([this] { return running_.load(std::memory_order_acquire) == 0; }, /*give_up=*/false);
+}
+
+void ThreadPool::Meet() {
+  if (size_ == 1) return;
+  const uint32_t before = meetings_.load(std::memory_order_relaxed);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    meetings_.store(before + 1, std::memory_order_release);
+  } else {
+    SpinUntil([&] { return meetings_.load(std::memory_order_acquire) != before; }, /*give_up=*/false, kMeetSpins);
+  }
 }
 
 void ThreadPool::Work(int part) {

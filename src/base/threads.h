@@ -2,6 +2,7 @@
 //   Run(fn) calls fn(part) for part = 0 .. size()-1, part 0 on the caller's thread, and returns when all are done.
 //   Workers spin between calls that follow closely, because a meeting through the kernel costs 65 us and one through
 //   memory 0.2 us; after about a millisecond without work they sleep.
+//   Inside a Run, Meet() returns when every part has called it.
 //   never: allocates in Run, changes who computes what by load. Results must not depend on size().
 #pragma once
 
@@ -39,6 +40,7 @@ class ThreadPool {
     function(0);
     Finish();
   }
+  void Meet();
 
  private:
   using Task = void (*)(const void* context, int part);
@@ -59,6 +61,8 @@ class ThreadPool {
   alignas(64) std::atomic<uint32_t> call_{0};  // number of the current Run; odd values never mean anything else
   alignas(64) std::atomic<uint32_t> sleepers_{0};
   alignas(64) std::atomic<int> running_{0};  // workers that have not finished the current Run
+  alignas(64) std::atomic<int> arrived_{0};  // parts that have called Meet
+  alignas(64) std::atomic<uint32_t> meetings_{0};
   std::atomic<bool> stop_{false};
 };
 

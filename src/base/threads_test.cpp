@@ -44,6 +44,20 @@ TEST(ThreadPool, WhatOnePartWroteTheNextCallSees) {
   }
 }
 
+TEST(ThreadPool, WhatAPartWroteTheOthersSeeBehindAMeeting) {
+  ThreadPool pool(3);
+  int64_t values[2][3] = {}, wrong = 0;
+  pool.Run([&](int part) {
+    for (int64_t round = 0; round < 5000; ++round) {
+      int64_t* now = values[round % 2];  // a part may be one meeting ahead of another, never two
+      now[part] = round;
+      pool.Meet();
+      if (part == 2 && (now[0] != round || now[1] != round)) ++wrong;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST(ShareOf, CoversEverythingOnce) {
   for (const int64_t count : {0, 1, 5, 64, 1000}) {
     for (const int parts : {1, 2, 3, 8}) {

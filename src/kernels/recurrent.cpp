@@ -1,5 +1,6 @@
 // recurrent: the order of work of one layer in one Block. Threads own rows in forward and backward and run them through all
-//   steps of the block without meeting; for weight gradients they own panels. See recurrent.h for layouts.
+//   steps of the block without meeting; where there are few rows they own units instead and meet once a step. For weight
+//   gradients they own panels. See recurrent.h for layouts.
 #include "kernels/recurrent.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kFewRows = 8;               // fewer rows a thread: the projection is cut over row-steps instead of rows
+constexpr int64_t kFewRows = 8;               // fewer rows a thread: threads own units
 constexpr int64_t kCachedBytes = 512 * 1024;  // rows that all panels of a weight gradient read: a core's own cache holds them
 
 // One layer's block with its sizes at hand, for the functions below.
@@ -28,6 +29,38 @@ struct Frame {
   int64_t Gates(int64_t panel, int64_t at) const { return (panel * row_steps + at) * columns; }
   int64_t Unit(int64_t panel) const { return panel * shape.panel_units(); }
 };
+
+// What one thread has of a layer's block: some rows with all units, or all rows with some units.
+struct Own {
+  Share rows, panels, state_tiles, input_tiles;
+  Share floats;  // of a row of c
+  bool meets;    // others have the other units of its rows
+};
+Own OwnRows(const Frame& frame, int part, int parts) {
+  const RecurrentShape& shape = frame.shape;
+  return {.rows = RowShare(frame.block, part, parts),
+          .panels = {0, frame.panels},
+          .state_tiles = {0, shape.state_tiles()},
+          .input_tiles = {0, shape.input_tiles()},
+          .floats = {0, frame.stride},
+          .meets = false};
+}
+// Whole tiles of h' with the panels of the same units, so that what a tile says of h' is read by its own thread alone.
+Own OwnUnits(const Frame& frame, int part, int parts) {
+  const RecurrentShape& shape = frame.shape;
+  const Share tiles = ShareOf(shape.state_tiles(), part, parts);
+  const int64_t panels_of_tile = kPanelColumns / shape.panel_units();
+  const int64_t first = tiles.begin * kPanelColumns;
+  return {.rows = {0, frame.block.rows[0]},
+          .panels = {tiles.begin * panels_of_tile, std::min(tiles.end * panels_of_tile, frame.panels)},
+          .state_tiles = tiles,
+          .input_tiles = ShareOf(shape.input_tiles(), part, parts),
+          .floats = {first, tiles.end == shape.state_tiles() ? frame.stride : tiles.end * kPanelColumns},
+          .meets = true};
+}
+bool HasFewRows(const Frame& frame, const ThreadPool& pool) {
+  return pool.size() > 1 && frame.block.rows[0] < kFewRows * pool.size();
+}
 
 // gates of row-steps [begin, begin + count) = x Wx. What x does not feed begins with its bias; the cell adds that of the
 // others.
@@ -51,20 +84,20 @@ void Recur(const Frame& frame, float* gates, const float* state, const float* we
                                                             weights + panel * frame.shape.width() * fed.count);
 }
 
-// d (+)= delta x transposed weights, for `count` rows from row-step `begin`, all column tiles. Pairs of the reduction: panels.
+// d (+)= delta x transposed weights, for `count` rows from row-step `begin`, own column tiles. Pairs of the reduction: panels.
 struct Reduction {
   const float* transposed;
   Columns fed;
   const ColumnTiles& tiles;
+  int64_t column_tiles;
   const uint64_t* panel_bytes;
   const uint64_t* rows_bytes;
 };
-void Back(const Frame& frame, float* d, int64_t d_stride, int64_t width, const float* delta, int64_t begin, int64_t count,
+void Back(const Frame& frame, float* d, int64_t d_stride, Share own, const float* delta, int64_t begin, int64_t count,
           const Reduction& over) {
-  const int64_t column_tiles = (width + kPanelColumns - 1) / kPanelColumns;
   const int64_t tile_floats = frame.panels * over.fed.count * kPanelColumns;
-  for (int64_t q = 0; q < column_tiles; ++q) {
-    const int first = over.tiles.at(q, column_tiles);
+  for (int64_t q = own.begin; q < own.end; ++q) {
+    const int first = over.tiles.at(q, over.column_tiles);
     ForTiles(count, [&](int64_t row, int64_t n) {
       (*frame.tiles->set)[first + static_cast<int>(n) - 1].Batch(
           d + row * d_stride + q * kPanelColumns, delta + (begin + row) * frame.columns + over.fed.begin,
@@ -75,6 +108,14 @@ void Back(const Frame& frame, float* d, int64_t d_stride, int64_t width, const f
 
 void CopyFloats(float* to, const float* from, int64_t count) {
   std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
+
+// Own rows of c, or of the like.
+void CopyOwn(float* to, const float* from, const Own& own, int64_t stride) {
+  for (int64_t row = own.rows.begin; row < own.rows.end; ++row) {
+    const int64_t at = row * stride + own.floats.begin;
+    CopyFloats(to + at, from + at, own.floats.end - own.floats.begin);
+  }
 }
 
 // Bytes from the first panel to each.
@@ -217,19 +258,12 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
   const Frame frame{block, shape, &tiles};
   const int64_t stride = frame.stride, h_stride = frame.h_stride;
-  const bool few_rows = block.rows[0] < kFewRows * pool.size();
-  if (few_rows) {
-    pool.Run([&](int part) {
-      const Share share = ShareOf(frame.row_steps, part, pool.size());
-      for (int64_t panel = 0; panel < frame.panels; ++panel) {
-        Project(frame, at, weights.input, share.begin, share.end - share.begin, panel);
-      }
-    });
-  }
+  const bool by_units = HasFewRows(frame, pool) && at.mask == nullptr && !shape.has_projection() && !shape.has_reset();
   pool.Run([&](int part) {
-    const Share share = RowShare(block, part, pool.size());
-    for (int64_t panel = 0; panel < frame.panels && !few_rows; ++panel) {
-      if (pool.size() == 1) {
+    const Own mine = by_units ? OwnUnits(frame, part, pool.size()) : OwnRows(frame, part, pool.size());
+    const Share share = mine.rows;
+    for (int64_t panel = mine.panels.begin; panel < mine.panels.end; ++panel) {
+      if (pool.size() == 1 || by_units) {
         Project(frame, at, weights.input, 0, frame.row_steps, panel);
         continue;
       }
@@ -248,7 +282,7 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
         multiply_elements(at.masked + own, h_before + own, at.mask + own, active, shape.width(), h_stride);
         fed = at.masked;
       }
-      for (int64_t panel = 0; panel < frame.panels; ++panel) {
+      for (int64_t panel = mine.panels.begin; panel < mine.panels.end; ++panel) {
         ForTiles(active, [&](int64_t row, int64_t n) {
           row += share.begin;
           const int64_t to = block.first[step] + row, unit = row * stride + frame.Unit(panel);
@@ -271,6 +305,7 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
                              n, stride);
         });
       }
+      if (mine.meets) pool.Meet();
       h_before = h_now;
     }
   });
@@ -279,6 +314,7 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
 void recurrent_block_replay(const ReplayBuffers& at, const BlockRows& block, const RecurrentShape& shape, ThreadPool& pool) {
   const Frame frame{block, shape, nullptr};
   const int64_t stride = frame.stride;
+  const bool by_units = HasFewRows(frame, pool);
   pool.Run([&](int part) {
     if (shape.has_projection()) {
       const Share steps = ShareOf(frame.row_steps, part, pool.size());
@@ -286,16 +322,16 @@ void recurrent_block_replay(const ReplayBuffers& at, const BlockRows& block, con
       CopyFloats(at.h + first, at.kept + first, (steps.end - steps.begin) * frame.h_stride);
       return;
     }
-    const Share share = RowShare(block, part, pool.size());
-    const int64_t own = share.begin * stride;
-    if (shape.has_c()) CopyFloats(at.c_work + own, at.c_start + own, (share.end - share.begin) * stride);
+    const Own mine = by_units ? OwnUnits(frame, part, pool.size()) : OwnRows(frame, part, pool.size());
+    const int64_t row = mine.rows.begin;
+    if (shape.has_c()) CopyOwn(at.c_work, at.c_start, mine, stride);
     const float* h_before = at.h - block.rows[0] * stride;
     for (int step = 0; step < block.steps; ++step) {
-      const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
-      for (int64_t panel = 0; panel < frame.panels; ++panel) {
+      const int64_t n = ActiveIn(block, step, mine.rows), to = block.first[step] + row;
+      for (int64_t panel = mine.panels.begin; panel < mine.panels.end; ++panel) {
         const int64_t unit = frame.Unit(panel);
-        CellReplay(frame, at.c_work, at.h + to * stride + unit, h_before + own + unit, at.gates + frame.Gates(panel, to),
-                   own + unit, panel, n);
+        CellReplay(frame, at.c_work, at.h + to * stride + unit, h_before + row * stride + unit,
+                   at.gates + frame.Gates(panel, to), row * stride + unit, panel, n);
       }
       h_before = at.h + block.first[step] * stride;
     }
@@ -307,27 +343,30 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
   const Frame frame{block, shape, &tiles};
   const int64_t stride = frame.stride, h_stride = frame.h_stride, panels = frame.panels;
   const uint64_t* rows_bytes = FillOffsets(at.offsets, panels, frame.row_steps * frame.columns);
-  const auto reduction = [&](int64_t place, const float* weights, Columns fed, const ColumnTiles& column_tiles) {
+  const auto reduction = [&](int64_t place, const float* weights, Columns fed, const ColumnTiles& families, int64_t count) {
     const uint64_t* panel_bytes = FillOffsets(at.offsets + place * panels, panels, fed.count * kPanelColumns);
-    return Reduction{weights, fed, column_tiles, panel_bytes, rows_bytes};
+    return Reduction{weights, fed, families, count, panel_bytes, rows_bytes};
   };
-  const Reduction of_state = reduction(1, transposed.state, shape.of_state(), tiles.back_state);
-  const Reduction of_reset = reduction(2, transposed.reset, shape.of_reset(), tiles.back_reset);
-  const Reduction of_input = reduction(3, transposed.input, shape.of_input(), tiles.back_inputs);
+  const Reduction of_state = reduction(1, transposed.state, shape.of_state(), tiles.back_state, shape.state_tiles());
+  const Reduction of_reset = reduction(2, transposed.reset, shape.of_reset(), tiles.back_reset, shape.state_tiles());
+  const Reduction of_input = reduction(3, transposed.input, shape.of_input(), tiles.back_inputs, shape.input_tiles());
+  const bool by_units =
+      HasFewRows(frame, pool) && at.mask == nullptr && at.truncate == 0 && !shape.has_projection() && !shape.has_reset();
   const float* h_start = at.h - block.rows[0] * h_stride;
   float* c_of_steps = shape.has_c() ? at.cells + block.rows[0] * stride : nullptr;  // behind c at the block's start
   pool.Run([&](int part) {
-    const Share share = RowShare(block, part, pool.size());
+    const Own mine = by_units ? OwnUnits(frame, part, pool.size()) : OwnRows(frame, part, pool.size());
+    const Share share = mine.rows;
     const int64_t own = share.begin * stride, own_h = share.begin * h_stride;
     // Of the rows before a step: those of the block's start, or of the step before.
     const auto before = [&](const float* start, const float* of_steps, int64_t row_stride, int step) {
       return (step == 0 ? start : of_steps + block.first[step - 1] * row_stride) + share.begin * row_stride;
     };
     if (shape.has_c()) {
-      CopyFloats(at.cells + own, at.c_start + own, (share.end - share.begin) * stride);
+      CopyOwn(at.cells, at.c_start, mine, stride);
       for (int step = 0; step < block.steps; ++step) {
         const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
-        for (int64_t panel = 0; panel < panels; ++panel) {
+        for (int64_t panel = mine.panels.begin; panel < mine.panels.end; ++panel) {
           const int64_t unit = frame.Unit(panel);
           lstm_cell_rescan(shape.cells_of(panel), c_of_steps + to * stride + unit,
                            before(at.cells, c_of_steps, stride, step) + unit, at.gates + frame.Gates(panel, to), n, stride);
@@ -356,7 +395,7 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
         add_elements(d_out, at.d_h + own_h, n, shape.width(), h_stride);
         dense_rows_backward(at.d_shown + own, d_out, transposed.projection, n, shape.projection(), tiles.projection);
       }
-      for (int64_t panel = 0; panel < panels; ++panel) {
+      for (int64_t panel = mine.panels.begin; panel < mine.panels.end; ++panel) {
         const int64_t unit = frame.Unit(panel);
         float *gates = at.gates + frame.Gates(panel, to), *d_h = at.d_h + own_h + unit;
         const float* d_out = at.d_out + to * h_stride + unit;
@@ -384,14 +423,15 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
         }
       }
       if (shape.has_reset()) {
-        Back(frame, at.d_reset + own, stride, shape.units, at.gates, to, n, of_reset);
+        Back(frame, at.d_reset + own, stride, mine.state_tiles, at.gates, to, n, of_reset);
         for (int64_t panel = 0; panel < panels; ++panel) {
           const int64_t unit = frame.Unit(panel);
           gru_before_backward_reset(shape.cells_of(panel), at.gates + frame.Gates(panel, to), d_fed + unit,
                                     at.reset + to * stride + unit, at.d_reset + own + unit, fed + unit, n, stride);
         }
       }
-      Back(frame, d_fed, h_stride, shape.width(), at.gates, to, n, of_state);
+      if (mine.meets) pool.Meet();
+      Back(frame, d_fed, h_stride, mine.state_tiles, at.gates, to, n, of_state);
       if (at.mask != nullptr) {
         float* d_h = at.d_h + own_h;
         if (!shape.has_straight()) std::memset(d_h, 0, static_cast<size_t>(n * h_stride) * sizeof(float));
@@ -400,13 +440,13 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
       }
     }
     if (at.d_x == nullptr) return;
-    if (pool.size() == 1) {
-      Back(frame, at.d_x, at.d_x_stride, shape.inputs, at.gates, 0, frame.row_steps, of_input);
+    if (pool.size() == 1 || by_units) {
+      Back(frame, at.d_x, at.d_x_stride, mine.input_tiles, at.gates, 0, frame.row_steps, of_input);
       return;
     }
     for (int step = 0; step < block.steps; ++step) {
       const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
-      Back(frame, at.d_x + to * at.d_x_stride, at.d_x_stride, shape.inputs, at.gates, to, n, of_input);
+      Back(frame, at.d_x + to * at.d_x_stride, at.d_x_stride, mine.input_tiles, at.gates, to, n, of_input);
     }
   });
 }

@@ -100,25 +100,41 @@ TEST(Train, ARunThatCannotBeginLeavesNoFolder) {
   EXPECT_TRUE(std::filesystem::exists(folder / "run")) << "the control";
 }
 
+// So few rows that threads share out units instead; 70 and 100 units are no whole number of tiles, 20 have no second one.
+Job FewRowsJob() {
+  Job job = RaggedJob();
+  job.layers = {{"", LSTMOptions{.units = 70}},
+                {"", GRUOptions{.units = 100}},
+                {"", SimpleRNNOptions{.units = 65}},
+                {"", LSTMOptions{.units = 20}},
+                {"", DenseOptions{}}};
+  job.train.batch_size = 5;
+  return job;
+}
+
 TEST(Train, AnyNumberOfThreadsGivesTheSameWeights) {
   Folder folder;
-  std::string one;
-  for (const int64_t threads : {1, 2, 3, 8}) {
-    Job job = RaggedJob();
-    job.train.threads = threads;
-    const std::string out = folder / fmt::format("run{}", threads);
-    const Result<RunResult> run = Train(job, {.out = out});
-    ASSERT_TRUE(run.ok()) << run.status().message();
-    EXPECT_EQ(run.value().updates, 20);
-    const std::string weights = Contents(out + "/model/model.safetensors");
-    ASSERT_GT(weights.size(), 1000u);
-    if (threads == 1) one = weights;
-    EXPECT_TRUE(weights == one) << threads << " threads";
+  for (const bool few : {false, true}) {
+    const Job asked = few ? FewRowsJob() : RaggedJob();
+    std::string one;
+    for (const int64_t threads : {1, 2, 3, 8}) {
+      Job job = asked;
+      job.train.threads = threads;
+      const std::string out = folder / fmt::format("run{}{}", threads, few);
+      const Result<RunResult> run = Train(job, {.out = out});
+      ASSERT_TRUE(run.ok()) << run.status().message();
+      EXPECT_EQ(run.value().updates, 20);
+      const std::string weights = Contents(out + "/model/model.safetensors");
+      ASSERT_GT(weights.size(), 1000u);
+      if (threads == 1) one = weights;
+      EXPECT_TRUE(weights == one) << threads << " threads";
+    }
+    Job other = asked;  // negative control: the comparison sees a difference where there is one
+    other.train.seed = 2;
+    const std::string out = folder / fmt::format("other{}", few);
+    ASSERT_TRUE(Train(other, {.out = out}).ok());
+    EXPECT_FALSE(Contents(out + "/model/model.safetensors") == one);
   }
-  Job other = RaggedJob();  // negative control: the comparison sees a difference where there is one
-  other.train.seed = 2;
-  ASSERT_TRUE(Train(other, {.out = folder / "other"}).ok());
-  EXPECT_FALSE(Contents(folder / "other/model/model.safetensors") == one);
 }
 
 // A job set up with one cut, and the weights after some updates on the first 70 samples.
