@@ -501,13 +501,10 @@ void Ingestion::EncodeSides(const TextSample& sample) {
 }
 
 Status Ingestion::StoreRow(const TextSample& sample) {
-  const auto inputs = static_cast<int64_t>(sample.values.size()), targets = static_cast<int64_t>(sample.targets.size());
-  if (facts_.row_steps == 0) {
-    facts_.width = inputs;
-    facts_.target_width = targets;
-  }
-  if (inputs != facts_.width || targets != facts_.target_width)
-    return Bad(sample, "has another number of values than the first row");
+  facts_.width = static_cast<int64_t>(settings_.inputs.size());
+  facts_.target_width = static_cast<int64_t>(settings_.label.size());
+  if (sample.values.size() != settings_.inputs.size() || sample.targets.size() != settings_.label.size())
+    return Bad(sample, "has a list; wanted one number of each column");
   if (facts_.row_steps == 0 || sample.series != series_) {
     PLIMSOLL_RETURN_IF_ERROR(EndSeries());
     if (seen_series_.Find(sample.series) >= 0)
