@@ -100,6 +100,8 @@ class Texts(PredictTest):
         bad = b"a good film\nbroken \xff utf\n\nbad\n"
         err = self.run_cli("predict", "run", stdin=bad, code=3).stderr
         self.assertIn("stdin:2:8", err)
+        many = self.predict("run", "--skip-bad", "5000", stdin=b"good\n" + b"\xff\n" * 5000 + b"bad\n")  # more than windows hold
+        self.assertEqual(["label" in answer for answer in many], [True] + [False] * 5000 + [True])
         said = self.predict("run", "--skip-bad", "2", stdin=bad)
         self.assertEqual([answer.get("label") for answer in said], ["pos", None, None, "neg"])
         self.assertIn("stdin:2:8", said[1]["error"])
@@ -226,6 +228,22 @@ class Tasks(PredictTest):
         self.assertIn("--input-format", err)
         err = self.run_cli("predict", "series", "-", "--input-format", "csv", stdin=b"name,value\na,1\n", code=3).stderr
         self.assertIn("looks back on 20", err)
+        np.savez(self.folder / "x.npz", x=np.zeros((2, 20, 1), np.float32))
+        err = self.run_cli("predict", "series", self.folder / "x.npz", code=2).stderr
+        self.assertIn("these data are arrays", err)
+
+    def test_series_as_json_lines(self):
+        rows = [{"value": math.sin(0.3 * step)} for step in range(200)]
+        path = self.put("series.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        words = ["--data.label=value", "--data.window=20", "--epochs", "1"]
+        layers = '[{type = "LSTM", units = 4}, {type = "Dense"}]'
+        self.train("forecast", path, "lines", *words, layers=layers)
+        self.assertEqual(len(self.predict("lines", path)), 1)
+        lists = self.put("lists.jsonl", "".join(json.dumps({"value": [1.0] * 1000}) + "\n" for _ in rows))
+        self.assertIn("lists.jsonl:1: has a list", self.run_cli("predict", "lines", lists, code=3).stderr)
+        err = self.run_cli("train", "--task", "forecast", "--data", lists, f"--model.layers={layers}", *QUICK[:-1], *words,
+                           code=3).stderr
+        self.assertIn("lists.jsonl:1: has a list", err)
 
     def test_tables_with_categories_and_dates(self):
         rng = random.Random(5)
@@ -279,6 +297,12 @@ class Tasks(PredictTest):
         self.assertEqual(len(self.predict("values", self.folder / "x.npy")), 3)
         err = self.run_cli("predict", "values", "-", stdin=b"1 2\n", code=3).stderr
         self.assertIn("vocabulary.txt", err)
+        self.train("forecast", self.folder / "train.npz", "forecast", layers=layers)
+        self.assertEqual([list(one) for one in self.predict("forecast", self.folder / "x.npy")], [["value"]] * 3)
+        np.savez(self.folder / "several.npz", x=x, y=(x > 0).astype(np.float32), lengths=lengths)
+        self.train("regress", self.folder / "several.npz", "each-step", "--train.loss=binary_crossentropy", layers=layers)
+        err = self.run_cli("predict", "each-step", self.folder / "x.npy", code=2).stderr
+        self.assertIn("several labels at every step", err)
 
     def test_a_language_model_has_no_label(self):
         path = self.put("text.txt", "abc abd\n" * 60)
