@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kCells = {"lstm", "gru", "rnn"};
 constexpr const char* kWanted = "lstm t100 b64 d256 h256, then what is needed of l2 v30000 p128 ragged m64MB";
-constexpr int64_t kMostOfASize = 10'000'000;
+constexpr int64_t kMostOfASize = 10'000'000, kMostLayers = 1000;
 constexpr double kMostValues = 1e9;  // of a batch, which is held in memory
 
 Status Wrong(const std::string& text, const std::string& what) {
@@ -59,9 +59,10 @@ Status ReadWord(Problem& problem, const std::string& word) {
   }
   int64_t* size = SizeOf(problem, word[0]);
   if (size == nullptr) return Wrong(problem.text, fmt::format("{} is not understood", word));
+  const int64_t most = size == &problem.layers ? kMostLayers : kMostOfASize;
   const auto [end, error] = std::from_chars(word.data() + 1, word.data() + word.size(), *size);
-  if (error != std::errc() || end != word.data() + word.size() || *size < 1 || *size > kMostOfASize) {
-    return Wrong(problem.text, fmt::format("{}: wanted {} and a whole number from 1 to {}", word, word[0], kMostOfASize));
+  if (error != std::errc() || end != word.data() + word.size() || *size < 1 || *size > most) {
+    return Wrong(problem.text, fmt::format("{}: wanted {} and a whole number from 1 to {}", word, word[0], most));
   }
   return Status::Ok();
 }

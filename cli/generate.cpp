@@ -1,11 +1,7 @@
 // generate: text from a language model, written as it comes.
-#include <errno.h>
 #include <fmt/format.h>
 #include <plimsoll/generate.h>
 #include <unistd.h>
-
-#include <cstdio>
-#include <cstring>
 
 #include "output.h"
 #include "signals.h"
@@ -47,9 +43,8 @@ class Page final : public plimsoll::TextSink {
   Status Put(std::string_view text, bool inside) {
     begun_ = true;
     inside_ = inside;
-    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return Status::Ok();
-    failed_ = true;
-    return Status::CannotWrite(errno == EPIPE ? "" : fmt::format("cannot write to stdout: {}", std::strerror(errno)));
+    failed_ = Answer(text) != 0;  // which has told why
+    return failed_ ? Status::CannotWrite("cannot write to stdout") : Status::Ok();
   }
 
  private:
@@ -68,11 +63,7 @@ class Notes final : public plimsoll::Observer {
 
 // What went wrong, behind what is written already.
 int FailBehind(Page& page, bool json, const Status& status) {
-  // A reader that has seen enough (`| head`) is no reason to complain.
-  if (page.failed()) {
-    if (!status.message().empty()) fmt::print(stderr, "plimsoll: {}\n", status.message());
-    return status.exit_code();
-  }
+  if (page.failed()) return status.exit_code();
   page.Close();
   if (!json || !page.begun()) return Fail(json, status);
   const Json error = {{"code", status.exit_code()}, {"message", status.message()}, {"hint", status.hint()}};

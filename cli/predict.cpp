@@ -1,10 +1,7 @@
 // predict: what a trained model says of new data, on stdout as it comes.
-#include <errno.h>
 #include <fmt/format.h>
 #include <plimsoll/predict.h>
 
-#include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "output.h"
@@ -25,13 +22,6 @@ plimsoll::DataFormat InputFormat(const std::string& name) {
   return DataFormat::Auto;
 }
 
-plimsoll::Status WriteLines(std::string_view lines) {
-  errno = 0;
-  const bool written = std::fwrite(lines.data(), 1, lines.size(), stdout) == lines.size() && std::fflush(stdout) == 0;
-  if (written) return plimsoll::Status::Ok();
-  return plimsoll::Status::CannotWrite(fmt::format("cannot write to stdout: {}", std::strerror(errno)), "");
-}
-
 }  // namespace
 
 int RunPredict(const Arguments& arguments) {
@@ -44,7 +34,12 @@ int RunPredict(const Arguments& arguments) {
   const auto tsv = arguments.format == "tsv";
   if (tsv && arguments.json)
     return Fail(true, Status::Usage("--json and --format tsv: the answer has one form", "leave one of them out"));
-  plimsoll::Result<plimsoll::PredictResult> result =
+  bool unwritten = false;
+  const auto write = [&](std::string_view lines) {
+    unwritten = Answer(lines) != 0;  // which has told why
+    return unwritten ? Status::CannotWrite("cannot write to stdout") : Status::Ok();
+  };
+  const plimsoll::Result<plimsoll::PredictResult> result =
       plimsoll::Predict({.model = arguments.target,
                          .data_file = arguments.input.empty() ? "-" : arguments.input,
                          .lengths = arguments.lengths,
@@ -55,14 +50,11 @@ int RunPredict(const Arguments& arguments) {
                          .skip_bad = arguments.skip_bad,
                          .memory = arguments.memory,
                          .threads = arguments.threads},
-                        WriteLines);
-  if (!result.ok()) {
-    // A reader that has seen enough (`| head`) is no reason to complain.
-    if (result.status().kind() == plimsoll::StatusKind::CannotWrite && errno == EPIPE) return result.status().exit_code();
-    return Fail(arguments.json, result.status());
-  }
-  for (const std::string& line : result->bad_lines) fmt::print(stderr, "passed over {}\n", Plain(line));
-  if (result->bad > static_cast<int64_t>(result->bad_lines.size()))
-    fmt::print(stderr, "passed over {} lines in all\n", result->bad);
+                        write);
+  if (!result.ok()) return unwritten ? result.status().exit_code() : Fail(arguments.json, result.status());
+  const plimsoll::PredictResult& predicted = result.value();
+  for (const std::string& line : predicted.bad_lines) fmt::print(stderr, "passed over {}\n", Plain(line));
+  if (predicted.bad > static_cast<int64_t>(predicted.bad_lines.size()))
+    fmt::print(stderr, "passed over {} lines in all\n", predicted.bad);
   return 0;
 }

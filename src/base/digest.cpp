@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
+
+#include "base/file.h"
 
 namespace plimsoll {
 namespace {
@@ -39,6 +42,17 @@ void Digest::Add(std::span<const std::byte> bytes) {
   }
   for (; bytes.size() >= 32; bytes = bytes.subspan(32)) Stripe(bytes.data());
   std::copy(bytes.begin(), bytes.end(), waiting_.begin());
+}
+
+Status Digest::Add(const File& file) {
+  constexpr int64_t kPieceBytes = 64 * 1024;
+  std::vector<std::byte> piece(kPieceBytes);
+  for (int64_t at = 0; at < file.size(); at += kPieceBytes) {
+    const int64_t now = std::min(kPieceBytes, file.size() - at);
+    PLIMSOLL_RETURN_IF_ERROR(file.ReadAt(at, now, piece.data()));
+    Add(std::span(piece).first(static_cast<size_t>(now)));
+  }
+  return Status::Ok();
 }
 
 uint64_t Digest::value() const {

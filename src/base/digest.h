@@ -6,14 +6,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
+
+#include "plimsoll/status.h"
 
 namespace plimsoll {
+
+class File;
 
 class Digest {
  public:
   explicit Digest(uint64_t seed = 0);
   // How the bytes are cut into pieces does not matter.
   void Add(std::span<const std::byte> bytes);
+  void Add(std::string_view text) { Add(std::as_bytes(std::span(text))); }
+  Status Add(const File& file);  // all of its bytes
   uint64_t value() const;
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 uint64_t Of(std::string_view text) {
   Digest digest;
-  digest.Add(std::as_bytes(std::span(text)));
+  digest.Add(text);
   return digest.value();
 }
 

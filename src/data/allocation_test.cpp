@@ -2,67 +2,40 @@
 // that a file merely claims, and no more than a bound where there is one.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
-#include <new>
 
+#include "base/allocation_test_count.h"
 #include "base/file.h"
 #include "data/bpe_trainer.h"
 #include "data/npy_test_files.h"
 #include "data/samples.h"
 #include "data/text_test_files.h"
 
-namespace {
-std::atomic<int64_t> allocations = 0;
-std::atomic<size_t> largest = 0;
-std::atomic<size_t> live = 0;  // bytes that are held now, and the most that were
-std::atomic<size_t> peak = 0;
-}  // namespace
-
-// Not inlined, or the compiler sees free() meet memory of operator new and warns.
-[[gnu::noinline]] void* operator new(size_t bytes) {
-  ++allocations;
-  largest = std::max(largest.load(), bytes);
-  if (void* memory = std::malloc(bytes)) {
-    live += malloc_usable_size(memory);
-    peak = std::max(peak.load(), live.load());
-    return memory;
-  }
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  if (memory != nullptr) live -= malloc_usable_size(memory);
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { operator delete(memory); }
-
 namespace plimsoll {
 namespace {
 
 int64_t AllocationsOfReading(Samples& samples) {
   std::vector<float> out(100000);
-  const int64_t before = allocations;
+  const int64_t before = heap.allocations;
   for (int64_t sample = 0; sample < std::min<int64_t>(samples.count(), 100); ++sample) {
     const int64_t length = samples.length(sample);
     EXPECT_TRUE(samples.ReadInputs(sample, 0, length, out.data()).ok());
     EXPECT_TRUE(samples.ReadTargets(sample, 0, samples.shape().target_per_step ? length : 1, out.data()).ok());
   }
-  return allocations - before;
+  return heap.allocations - before;
 }
 
 TEST(Allocation, TheCounterSeesAllocations) {
-  const int64_t before = allocations;
+  const int64_t before = heap.allocations;
   const auto number = std::make_unique<int64_t>(before);
-  EXPECT_EQ(allocations - *number, 1);
+  EXPECT_EQ(heap.allocations - *number, 1);
 }
 
 TEST(Allocation, LearningPiecesOfWordsStaysInsideItsBound) {
   constexpr int64_t kBound = 4 << 20;
-  const size_t before = live;
-  peak = before;
+  const size_t before = heap.live;
+  heap.peak = before;
   TokenCounter counter(kBound / 2);
   uint64_t number = 1;
   for (int i = 0; i < 300'000; ++i) {
@@ -74,8 +47,8 @@ TEST(Allocation, LearningPiecesOfWordsStaysInsideItsBound) {
   const LearntPieces learnt = LearnPieces(std::move(counter), 5000, kBound);
   EXPECT_EQ(learnt.pieces.size(), 5000);
   EXPECT_LT(learnt.words, learnt.all_words);
-  EXPECT_LE(peak - before, static_cast<size_t>(kBound));
-  EXPECT_GT(peak - before, static_cast<size_t>(kBound / 2)) << "negative control: what is held is seen";
+  EXPECT_LE(heap.peak - before, static_cast<size_t>(kBound));
+  EXPECT_GT(heap.peak - before, static_cast<size_t>(kBound / 2)) << "negative control: what is held is seen";
 }
 
 TEST(Allocation, ReadingAStoreAllocatesNothing) {
@@ -124,9 +97,9 @@ TEST(Allocation, WritingThroughAFileWriterAllocatesNothing) {
   auto writer = FileWriter::Create(folder.Put("w", ""));
   ASSERT_TRUE(writer.ok());
   const std::string bytes(1000, 'x');
-  const int64_t before = allocations;
+  const int64_t before = heap.allocations;
   for (int i = 0; i < 500; ++i) ASSERT_TRUE(writer->Write(bytes).ok());
-  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(heap.allocations - before, 0);
 }
 
 TEST(Allocation, AFileThatClaimsMuchIsRefusedBeforeMuchIsAllocated) {
@@ -146,11 +119,11 @@ TEST(Allocation, AFileThatClaimsMuchIsRefusedBeforeMuchIsAllocated) {
       Zip({{"x.npy", Npy<int32_t>({1, 2}, "(2,)")}, {"y.npy", y}, {"lengths.npy", Npy<uint64_t>({UINT64_MAX}, "(1,)")}})};
   for (const std::string& bytes : files) {
     const std::string path = folder.Put("d.npz", bytes);
-    largest = 0;
+    heap.largest = 0;
     const Status status = OpenSamples({.source = path, .targets = "", .lengths = ""}).status();
     EXPECT_EQ(status.exit_code(), 3);
     EXPECT_NE(status.message().find("d.npz"), std::string::npos) << status.message();
-    EXPECT_LE(largest, size_t{1} << 20) << status.message();
+    EXPECT_LE(heap.largest, size_t{1} << 20) << status.message();
   }
 }
 

@@ -1,6 +1,5 @@
 // bpe_trainer: learns the pieces of byte-pair encoding. All bytes are pieces; then the two neighbours that come most often
-// become
-//   one piece, and again, until there are as many as wanted.
+//   become one piece, and again, until there are as many as wanted.
 //   in:    words (Tokenizer, kind Bpe) with their counts
 //   out:   the pieces that were made, in their order
 //   never: takes more memory than it was given: then the rarest words, and the rarest pairs of neighbours, are left out

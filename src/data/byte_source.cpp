@@ -132,25 +132,6 @@ Result<std::unique_ptr<Decoder>> DecoderFor(const std::string& path, std::string
 
 }  // namespace
 
-void Fingerprint::Add(std::span<const char> bytes) {
-  bytes_ += bytes.size();
-  const auto mix = [this](uint64_t word) {
-    sum_ = (sum_ ^ word) * 0xff51afd7ed558ccdu;
-    sum_ ^= sum_ >> 32;
-  };
-  for (; bytes.size() >= sizeof(uint64_t); bytes = bytes.subspan(sizeof(uint64_t))) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes.data(), sizeof word);
-    mix(word);
-  }
-  if (bytes.empty()) return;
-  uint64_t word = 0;
-  std::memcpy(&word, bytes.data(), bytes.size());
-  mix(word);
-}
-
-uint64_t Fingerprint::value() const { return (sum_ ^ bytes_) * 0xc4ceb9fe1a85ec53u; }
-
 ByteSource::ByteSource(std::optional<File> file, std::string path)
     : file_(std::move(file)), path_(std::move(path)), facts_(file_ ? file_->Facts() : FileFacts()), piece_(kPieceBytes) {}
 
@@ -175,7 +156,7 @@ Status ByteSource::Fill() {
   const int64_t now = std::min(kPieceBytes, file_->size() - offset_);
   PLIMSOLL_RETURN_IF_ERROR(file_->ReadAt(offset_, now, piece_.data()));
   rest_ = std::span<const char>(piece_.data(), static_cast<size_t>(now));
-  fingerprint_.Add(rest_);
+  digest_.Add(std::as_bytes(rest_));
   offset_ += now;
   ended_ = offset_ == file_->size();
   return Status::Ok();

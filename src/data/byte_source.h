@@ -1,6 +1,6 @@
 // byte_source: the bytes of a text file, whether it lies there as it is, as gzip or as zstd.
 //   in:    a path; "-" is stdin
-//   out:   its text in pieces; how far in the file we are; a fingerprint of the bytes that were read
+//   out:   its text in pieces; how far in the file we are; a digest of the bytes that were read
 //   never: goes by the file's name (its first bytes decide); holds more than a piece of 64 KiB and a decoder's window; takes a
 //          compressed file that ends early, or one that changed while it was read, for a whole one
 // Several gzip members or zstd frames behind each other are one text. zstd windows above 8 MiB are refused.
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/file.h"
 #include "plimsoll/status.h"
 
@@ -30,17 +31,6 @@ class Decoder {
   virtual bool Complete() const = 0;  // the input may end here
 };
 
-// 64 bits by which the same bytes are known again; no protection against bytes made to collide.
-class Fingerprint {
- public:
-  void Add(std::span<const char> bytes);
-  uint64_t value() const;
-
- private:
-  uint64_t sum_ = 0x9e3779b97f4a7c15u;
-  uint64_t bytes_ = 0;
-};
-
 class ByteSource {
  public:
   // A zstd window above `most_window` is OverBudget where more would be read, with what it takes at most as min_bytes.
@@ -52,7 +42,7 @@ class ByteSource {
   int64_t file_bytes() const { return facts_.bytes; }
   int64_t consumed() const { return offset_; }  // bytes of the file
   const FileFacts& facts() const { return facts_; }
-  uint64_t fingerprint() const { return fingerprint_.value(); }  // of the file, once Read has given 0
+  uint64_t fingerprint() const { return digest_.value(); }  // of the file, once Read has given 0
 
  private:
   ByteSource(std::optional<File> file, std::string path);
@@ -67,7 +57,7 @@ class ByteSource {
   std::vector<char> piece_;
   std::span<const char> rest_;  // of the piece
   int64_t offset_ = 0;
-  Fingerprint fingerprint_;
+  Digest digest_;
 };
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/digest.h"
 #include "data/text_test_files.h"
 
 namespace plimsoll {
@@ -108,14 +109,23 @@ TEST(ByteSource, AFileThatGrowsWhileItIsReadIsAnError) {
 }
 
 TEST(ByteSource, TheFingerprintFollowsFromTheBytesAlone) {
-  const auto of = [](std::string_view text) {
-    Fingerprint fingerprint;
-    fingerprint.Add(text);
-    return fingerprint.value();
+  const TestFolder folder;
+  const auto of = [&](std::string_view text, size_t piece_bytes) {
+    Result<std::unique_ptr<ByteSource>> source = ByteSource::Open(folder.Put("one", text));
+    EXPECT_TRUE(source.ok());
+    std::vector<char> piece(piece_bytes);
+    while ((*source)->Read(piece).value() > 0) {
+    }
+    return (*source)->fingerprint();
   };
-  EXPECT_EQ(of("one text"), of("one text"));
-  EXPECT_NE(of("one text"), of("one texu"));
-  EXPECT_NE(of("a"), of(std::string_view("a\0", 2)));
+  const std::string text(200'001, 'a');
+  Digest digest;
+  digest.Add(text);
+  EXPECT_EQ(of(text, 1000), digest.value());
+  EXPECT_EQ(of(text, 77'777), digest.value());
+  EXPECT_NE(of(text + "a", 1000), digest.value());
+  EXPECT_NE(of("one text", 1000), of("one texu", 1000));
+  EXPECT_NE(of("a", 1000), of(std::string_view("a\0", 2), 1000));
 }
 
 }  // namespace

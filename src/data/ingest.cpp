@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/digest.h"
 #include "base/file.h"
 #include "data/bpe_encoder.h"
 #include "data/bpe_trainer.h"
@@ -500,13 +501,10 @@ void Ingestion::EncodeSides(const TextSample& sample) {
 }
 
 Status Ingestion::StoreRow(const TextSample& sample) {
-  const auto inputs = static_cast<int64_t>(sample.values.size()), targets = static_cast<int64_t>(sample.targets.size());
-  if (facts_.row_steps == 0) {
-    facts_.width = inputs;
-    facts_.target_width = targets;
-  }
-  if (inputs != facts_.width || targets != facts_.target_width)
-    return Bad(sample, "has another number of values than the first row");
+  facts_.width = static_cast<int64_t>(settings_.inputs.size());
+  facts_.target_width = static_cast<int64_t>(settings_.label.size());
+  if (sample.values.size() != settings_.inputs.size() || sample.targets.size() != settings_.label.size())
+    return Bad(sample, "has a list; wanted one number of each column");
   if (facts_.row_steps == 0 || sample.series != series_) {
     PLIMSOLL_RETURN_IF_ERROR(EndSeries());
     if (seen_series_.Find(sample.series) >= 0)
@@ -607,18 +605,14 @@ Status Ingestion::WriteScale(const std::string& folder) {
 
 // What the dictionary holds, as a number: with another one the ids are others.
 Result<uint64_t> DictionaryFingerprint(const std::string& folder) {
-  Fingerprint all;
+  Digest all;
   for (const std::string_view name : kDictionaryFiles) {
     const std::string path = fmt::format("{}/{}", folder, name);
     if (!Exists(path)) continue;
-    Result<File> file = File::OpenRead(path);
+    const Result<File> file = File::OpenRead(path);
     if (!file.ok()) return file.status();
-    std::vector<char> piece(64 * kKiB);
-    for (int64_t at = 0; at < file->size(); at += 64 * kKiB) {
-      const int64_t now = std::min<int64_t>(64 * kKiB, file->size() - at);
-      PLIMSOLL_RETURN_IF_ERROR(file->ReadAt(at, now, piece.data()));
-      all.Add({piece.data(), static_cast<size_t>(now)});
-    }
+    all.Add(fmt::format("{} {}\n", name, file.value().size()));
+    PLIMSOLL_RETURN_IF_ERROR(all.Add(file.value()));
   }
   return all.value();
 }

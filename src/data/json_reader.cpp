@@ -193,7 +193,7 @@ std::string JsonReader::Read(std::string_view text, Record& record) {
   record.items.clear();
   record.fields.assign(keys_.size(), {});
   size_t found = 0;
-  std::vector<bool> seen(keys_.size(), false);
+  seen_.assign(keys_.size(), false);
   line.Want('{');
   if (!line.failed() && !line.Take('}')) {
     do {
@@ -206,17 +206,21 @@ std::string JsonReader::Read(std::string_view text, Record& record) {
         line.Skip(1);
         continue;
       }
-      if (seen[wanted]) line.Fail(fmt::format("the key \"{}\" stands there twice", keys_[wanted]));
-      seen[wanted] = true;
-      ++found;
+      if (seen_[wanted]) line.Fail(fmt::format("the key \"{}\" stands there twice", keys_[wanted]));
       line.Value(record.fields[wanted], record.items);
+      for (size_t i = wanted; i < keys_.size(); ++i) {
+        if (keys_[i] != keys_[wanted]) continue;
+        record.fields[i] = record.fields[wanted];
+        seen_[i] = true;
+        ++found;
+      }
     } while (!line.failed() && line.Take(','));
     line.Want('}');
   }
   if (!line.failed() && !line.AtEnd()) line.Fail("more behind the object; wanted one object a line");
   if (line.failed()) return line.wrong();
   if (found == keys_.size()) return "";
-  const auto missing = static_cast<size_t>(std::find(seen.begin(), seen.end(), false) - seen.begin());
+  const auto missing = static_cast<size_t>(std::find(seen_.begin(), seen_.end(), false) - seen_.begin());
   const std::vector<std::string> names = JsonKeys(text);
   const std::vector<std::string_view> near(names.begin(), names.end());
   return fmt::format("1: has no key \"{}\"; it has {}{}", keys_[missing], fmt::join(names, ", "),

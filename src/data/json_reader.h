@@ -1,5 +1,5 @@
 // json_reader: some values of a JSON object, out of one line.
-//   in:    the keys that are wanted, a line
+//   in:    the keys that are wanted, a line; a key may be wanted more than once
 //   out:   a field for each key, as text; or what is wrong with the line, with its column
 //   never: builds a tree: what nobody asked for is walked over; goes deeper than 64 levels
 // A small reader of our own: simdjson would bring more code into every budget than all other readers of data together.
@@ -24,6 +24,7 @@ class JsonReader {
 
  private:
   std::vector<std::string> keys_;
+  std::vector<bool> seen_;
   std::string bytes_;  // texts of the line without their escapes; no longer than the line
 };
 

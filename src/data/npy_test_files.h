@@ -85,9 +85,10 @@ std::string Npy(const std::vector<T>& values, std::string_view shape, int versio
   return NpyWithHeader(NpyHeader(DescrOf<T>(), shape), BytesOf(values), version);
 }
 
-inline std::string Deflate(std::string_view bytes) {
+// As an archive has it, unless zlib's window bits ask for another header.
+inline std::string Deflate(std::string_view bytes, int window_bits = -MAX_WBITS) {
   z_stream stream{};
-  deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
   std::string packed(deflateBound(&stream, bytes.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());

@@ -53,6 +53,16 @@ TEST(RecordReader, ColumnsAreFoundByNameAndByNumber) {
   EXPECT_EQ(ReadAll(path, {.columns = {"3"}, .header = true}).rows, (Rows{{"pos"}, {"neg"}}));
 }
 
+TEST(RecordReader, AColumnMayBeAskedForTwice) {
+  const TestFolder folder;
+  const RecordRequest request{.columns = {"a", "b", "a"}};
+  EXPECT_EQ(ReadAll(folder.Put("a.csv", "a,b\n1,2\n"), request).rows, (Rows{{"1", "2", "1"}}));
+  EXPECT_EQ(ReadAll(folder.Put("a.jsonl", R"({"b": 2, "a": [1, 3]})"), request).rows, (Rows{{"1|3", "2", "1|3"}}));
+  const Read twice = ReadAll(folder.Put("b.jsonl", R"({"a": 1, "b": 2, "a": 1})"), request);
+  ASSERT_EQ(twice.problems.size(), 1);
+  EXPECT_NE(twice.problems[0].find("stands there twice"), std::string::npos) << twice.problems[0];
+}
+
 TEST(RecordReader, AMissingColumnIsToldWithTheNamesThatExist) {
   const TestFolder folder;
   const Status missing = ReadAll(folder.Put("a.csv", "text,label\nx,y\n"), {.columns = {"txt"}}).status;

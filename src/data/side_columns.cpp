@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numbers>
 
 #include "data/record_reader.h"
@@ -102,7 +103,9 @@ Result<SideColumns> SideColumns::Read(const std::string& folder) {
       std::vector<CalendarPart>& parts = read.dates_.back().parts;
       const size_t before = parts.size();
       for (const CalendarPart part : kCalendarParts) {
-        if (value == CalendarPartName(part)) parts.push_back(part);
+        if (value != CalendarPartName(part)) continue;
+        if (std::find(parts.begin(), parts.end(), part) != parts.end()) return refuse("stands there twice");
+        parts.push_back(part);
       }
       if (parts.size() == before && !value.empty()) return refuse("wanted time_of_day, day_of_week or day_of_year");
     } else {

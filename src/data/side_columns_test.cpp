@@ -67,7 +67,8 @@ TEST(SideColumns, FilesOfAnotherFormAreRefused) {
   const TestFolder folder;
   const std::string head = "kind\tcolumn\tvalue\n";
   for (const std::string& text : {std::string(), head + "colour\ta\tb\n", head + "date\ta\thour\n", head + "category\ta\t\\q\n",
-                                  head + "category\ta\tb\ncategory\ta\tb\n", head + "category\ta\n"}) {
+                                  head + "category\ta\tb\ncategory\ta\tb\n",
+                                  head + "date\ta\tday_of_week\ndate\ta\tday_of_week\n", head + "category\ta\n"}) {
     folder.Put("features.txt", text);
     EXPECT_FALSE(SideColumns::Read(folder.path()).ok()) << text;
   }

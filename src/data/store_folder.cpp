@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/digest.h"
 #include "base/file.h"
-#include "data/byte_source.h"
 
 namespace plimsoll {
 namespace {
@@ -24,19 +24,6 @@ constexpr std::string_view kDraft = ".partial-";
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-// Of the bytes of a file as it lies there.
-Result<uint64_t> FingerprintOf(const File& file) {
-  constexpr int64_t kPieceBytes = 64 * 1024;
-  std::vector<char> piece(kPieceBytes);
-  Fingerprint fingerprint;
-  for (int64_t at = 0; at < file.size(); at += kPieceBytes) {
-    const int64_t now = std::min(kPieceBytes, file.size() - at);
-    PLIMSOLL_RETURN_IF_ERROR(file.ReadAt(at, now, piece.data()));
-    fingerprint.Add({piece.data(), static_cast<size_t>(now)});
-  }
-  return fingerprint.value();
 }
 
 // Drafts of processes that were killed.
@@ -72,10 +59,10 @@ Result<std::string> CacheFolder(const std::string& wanted) {
 }
 
 std::string StoreFolder(const std::string& cache, const std::vector<std::string>& files, const std::string& settings) {
-  Fingerprint name;
+  Digest name;
   for (const std::string& file : files) {
     name.Add(file);
-    name.Add(std::string_view("\n"));
+    name.Add("\n");
   }
   name.Add(settings);
   return fmt::format("{}/{:016x}", cache, name.value());
@@ -93,9 +80,9 @@ Result<std::optional<StoreFacts>> FindStore(const std::string& folder, const std
     const FileFacts now = file.value().Facts();
     if (source.path != files[i] || source.bytes != now.bytes) return std::optional<StoreFacts>();
     if (source.changed_ns == now.changed_ns) continue;
-    const Result<uint64_t> fingerprint = FingerprintOf(file.value());
-    if (!fingerprint.ok()) return fingerprint.status();
-    if (fingerprint.value() != source.fingerprint) return std::optional<StoreFacts>();
+    Digest digest;
+    PLIMSOLL_RETURN_IF_ERROR(digest.Add(file.value()));
+    if (digest.value() != source.fingerprint) return std::optional<StoreFacts>();
     source.changed_ns = now.changed_ns;
     told_anew = true;
   }

@@ -12,19 +12,7 @@
 
 namespace plimsoll {
 
-inline std::string Gzipped(std::string_view text) {
-  z_stream stream{};
-  deflateInit2(&stream, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
+inline std::string Gzipped(std::string_view text) { return Deflate(text, 16 + MAX_WBITS); }
 
 inline std::string FromHex(std::string_view hex) {
   std::string bytes;

@@ -21,8 +21,7 @@ int64_t AnswerOptions::kept() const {
 }
 
 Answers::Answers(AnswerOptions options) : options_(std::move(options)) {
-  const bool per_step = options_.per_step || options_.kind == Kind::Spelling;
-  const auto numbers = static_cast<size_t>((per_step ? options_.steps : options_.rows) * options_.kept());
+  const auto numbers = static_cast<size_t>((options_.item_per_step() ? options_.steps : options_.rows) * options_.kept());
   numbers_.resize(numbers);
   classes_.resize(numbers);
   first_.resize(static_cast<size_t>(options_.rows));
@@ -36,7 +35,7 @@ void Answers::Start(const Samples& samples, int64_t first, int64_t count) {
     const int64_t length = samples.length(first + row);
     first_[static_cast<size_t>(row)] = item;
     lengths_[static_cast<size_t>(row)] = static_cast<int32_t>(length);
-    item += options_.per_step || options_.kind == Kind::Spelling ? length : 1;
+    item += options_.item_per_step() ? length : 1;
   }
 }
 
@@ -47,7 +46,7 @@ int64_t Answers::ItemOf(int64_t sample, int64_t step) const {
 void Answers::Rows(size_t /*output*/, const RowGroup& group, int64_t first, int64_t count, const float* outputs,
                    int64_t stride) {
   if (options_.decoded) return;
-  const bool per_step = options_.per_step || options_.kind == Kind::Spelling;
+  const bool per_step = options_.item_per_step();
   if (per_step) walk_.Go(group, first);
   for (int64_t row = 0; row < count; ++row) {
     const RowGroup::Place place = per_step ? walk_.place() : RowGroup::Place{first + row, 0};

@@ -30,7 +30,8 @@ struct AnswerOptions {
   TokenTable names = {};               // of classes; empty: their numbers
   std::vector<TargetUnit> units = {};  // of a forecast's columns
 
-  int64_t kept() const;  // numbers of an item that are kept
+  bool item_per_step() const { return per_step || kind == Kind::Spelling; }  // else one a row
+  int64_t kept() const;                                                      // numbers of an item that are kept
   int64_t item_bytes() const { return kept() * static_cast<int64_t>(sizeof(float) + sizeof(int32_t)); }
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "infer/place_walk.h"
+
 namespace plimsoll {
 namespace {
 
@@ -78,8 +80,10 @@ void ExamplePicker::Rows(const RowGroup& group, int64_t first, int64_t count, co
     }
     return;
   }
-  RowGroup::Place place = group.PlaceOf(first);
-  for (int64_t i = 0; i < count; ++i) {
+  PlaceWalk walk;
+  walk.Go(group, first);
+  for (int64_t i = 0; i < count; ++i, walk.Next(group)) {
+    const RowGroup::Place& place = walk.place();
     const int pick = picks[static_cast<size_t>(place.row)];
     const float* y = outputs + i * stride;
     if (pick >= 0 && kind_ == ExampleKind::Spelt) {
@@ -97,7 +101,6 @@ void ExamplePicker::Rows(const RowGroup& group, int64_t first, int64_t count, co
         }
       }
     }
-    if (++place.row == group.Active(place.step)) place = {0, place.step + 1};
   }
 }
 

@@ -3,33 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <new>
 
+#include "base/allocation_test_count.h"
 #include "train/setup.h"
 #include "train/train_test_files.h"
 #include "train/update.h"
-
-namespace {
-std::atomic<int64_t> allocations = 0;
-}  // namespace
-
-// Not inlined, or the compiler sees free() meet memory of operator new and warns.
-[[gnu::noinline]] void* operator new(size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(bytes);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace plimsoll {
 namespace {
@@ -46,8 +27,8 @@ struct Texts final : TextSink {
   }
   Status Text(std::string_view text) override {
     texts[now] += text;
-    if (++pieces == 3) first = allocations;
-    last = allocations;
+    if (++pieces == 3) first = heap.allocations;
+    last = heap.allocations;
     return Status::Ok();
   }
   Status End(const TextEnd& end) override {

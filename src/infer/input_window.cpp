@@ -7,6 +7,14 @@
 
 namespace plimsoll {
 
+void FillNoTargets(const SampleShape& shape, int32_t target, int64_t steps, void* out) {
+  if (shape.target_classes) {
+    std::fill_n(static_cast<int32_t*>(out), steps, target);
+  } else {
+    std::fill_n(static_cast<float*>(out), steps * shape.target_width, 0.0f);
+  }
+}
+
 InputWindow::InputWindow(const SampleShape& shape, const Limits& limits, int32_t target)
     : shape_(shape), limits_(limits), target_(target) {
   lengths_.reserve(static_cast<size_t>(limits.rows));
@@ -69,11 +77,7 @@ Status InputWindow::ReadInputs(int64_t sample, int64_t first, int64_t steps, voi
 }
 
 Status InputWindow::ReadTargets(int64_t /*sample*/, int64_t /*first*/, int64_t steps, void* out) {
-  if (shape_.target_classes) {
-    std::fill_n(static_cast<int32_t*>(out), steps, target_);
-  } else {
-    std::fill_n(static_cast<float*>(out), steps * shape_.target_width, 0.0f);
-  }
+  FillNoTargets(shape_, target_, steps, out);
   return Status::Ok();
 }
 

@@ -16,13 +16,15 @@
 
 namespace plimsoll {
 
+// Targets of samples that have none: zeros, or the class `target`, a number that has a meaning in the shape.
+void FillNoTargets(const SampleShape& shape, int32_t target, int64_t steps, void* out);
+
 class InputWindow final : public Samples {
  public:
   struct Limits {
     int64_t rows = 0;
     int64_t steps = 0;  // of all rows together, and so of the longest
   };
-  // `target`: what the targets say, of which there are none: a number that has a meaning in the shape.
   InputWindow(const SampleShape& shape, const Limits& limits, int32_t target);
 
   // In the order of the data: a row, or a line that none could be made of.

@@ -244,8 +244,10 @@ void Metrics::Tag(int64_t row, bool is_first, bool is_last, int32_t given, int32
   if (is_last) step({}, {});
 }
 
-// Keras's: bin i holds what lies above threshold i / 199 and not above the next; 0 lies above the first one, too.
+// Keras's: bin i holds what lies above threshold i / 199 and not above the next; 0 lies above the first one, too. So does what
+// is no number: the loss tells of that.
 size_t Metrics::BinOf(double p) {
+  if (std::isnan(p)) return 0;
   return static_cast<size_t>(std::clamp(std::ceil(p * (kThresholds - 1)) - 1.0, 0.0, kThresholds - 1.0));
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace plimsoll {
@@ -84,6 +85,15 @@ TEST(Metrics, OfTwoClassesAreOfTheSecond) {
   EXPECT_NEAR(counted.Of(Metric::Recall), 0.7777777777777778, kNear);
   EXPECT_NEAR(counted.Of(Metric::F1), 0.5833333333333334, kNear);
   EXPECT_NEAR(counted.Of(Metric::Auc), 0.5555555555555556, kNear) << "of 200 thresholds; the exact area is 0.5606";
+}
+
+TEST(Metrics, OutputsThatAreNoNumbersAreCountedAsTheLeastProbable) {
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  constexpr std::array<float, 4> kLogits = {kNone, 1.0f, 0.0f, 1.0f};
+  Counted counted({.of = MetricPlan::Of::Classes, .width = 2, .metrics = {Metric::Auc}});
+  counted->Class(kLogits.data(), 0);
+  counted->Class(kLogits.data() + 2, 1);
+  EXPECT_EQ(counted.Of(Metric::Auc), 1.0);
 }
 
 TEST(Metrics, OfSeveralLabelsCountEveryLabel) {

@@ -41,11 +41,7 @@ class WithoutTargets final : public Samples {
     return inputs_->ReadInputs(sample, first, steps, out);
   }
   Status ReadTargets(int64_t /*sample*/, int64_t /*first*/, int64_t steps, void* out) override {
-    if (shape_.target_classes) {
-      std::fill_n(static_cast<int32_t*>(out), steps, target_);
-    } else {
-      std::fill_n(static_cast<float*>(out), steps * shape_.target_width, 0.0f);
-    }
+    FillNoTargets(shape_, target_, steps, out);
     return Status::Ok();
   }
   Status ReadState(int64_t sample, float* out) override { return inputs_->ReadState(sample, out); }
@@ -129,6 +125,7 @@ class Prediction {
   Prediction(const PredictRequest& request, const PredictWriter& write) : request_(request), write_(write) {}
 
   Result<PredictResult> Run() {
+    if (request_.top < 1) return Status::Usage(fmt::format("top: wanted a whole number from 1 on, got {}", request_.top));
     const Result<std::string> folder = FindModelFolder(request_.model);
     if (!folder.ok()) return folder.status();
     folder_ = folder.value();
@@ -143,6 +140,9 @@ class Prediction {
     PLIMSOLL_RETURN_IF_ERROR(text.value() ? OpenText() : OpenArrays());
     if (form_.top > 1 && (form_.kind != AnswerOptions::Kind::Class || form_.per_step))
       return Status::Usage("--top: the likeliest classes are told where a sample has one class", "leave it out");
+    if (form_.kind == AnswerOptions::Kind::Labels && form_.per_step)
+      return Status::Usage("predict: the model gives several labels at every step, and a line tells of those of a sample",
+                           "plimsoll evaluate scores them");
     PLIMSOLL_RETURN_IF_ERROR(ReadWeights(folder_, *setup_, *engine_));
     engine_->step.PrepareWeights();
     PLIMSOLL_RETURN_IF_ERROR(text.value() ? RunText() : RunArrays());
@@ -240,7 +240,7 @@ Status Prediction::OpenText() {
   const int64_t target = shape.target_per_step ? shape.target_width * 4 : 0;
   const double step_bytes = static_cast<double>(shape.width * 4) +
                             kPlannedSteps * static_cast<double>(shape.width * 4 + target) +
-                            static_cast<double>(form_.per_step ? form_.item_bytes() : 0);
+                            static_cast<double>(form_.item_per_step() ? form_.item_bytes() : 0);
   const int64_t fewest = std::max(kFewestSteps, source_->fewest_steps());
   form_.rows = std::clamp<int64_t>(room / 64 / form_.item_bytes(), 16, kMostRows);
   form_.steps =
@@ -258,6 +258,13 @@ Status Prediction::OpenText() {
 }
 
 Status Prediction::OpenArrays() {
+  if (form_.kind == AnswerOptions::Kind::Forecast) {
+    std::error_code ignored;
+    if (std::filesystem::exists(folder_ + kScaleFile, ignored))
+      return Status::Usage("predict: the model forecasts series of a table, and these data are arrays",
+                           "a table or JSON lines with the columns that the model was trained on");
+    form_.kind = AnswerOptions::Kind::Values;  // it was trained on arrays, which have no unit
+  }
   SamplesRequest asked = RequestOf(job_);
   asked.source = request_.data_file;
   asked.lengths = request_.lengths;
@@ -272,7 +279,7 @@ Status Prediction::OpenArrays() {
   form_.per_step = shape.target_per_step;
   int64_t longest = 1;
   for (int64_t sample = 0; sample < (*samples)->count(); ++sample) longest = std::max(longest, (*samples)->length(sample));
-  const int64_t row_bytes = form_.item_bytes() * (form_.per_step || spells ? longest : 1);
+  const int64_t row_bytes = form_.item_bytes() * (form_.item_per_step() ? longest : 1);
   form_.rows = std::min(std::clamp<int64_t>(kArrayAnswerBytes / row_bytes, 1, kMostRows), (*samples)->count());
   form_.steps = form_.rows * longest;
   return Plan(std::make_unique<WithoutTargets>(std::move(samples).value(), shape, spells ? 1 : 0), form_.rows, 0);

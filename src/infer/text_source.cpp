@@ -45,6 +45,9 @@ Result<std::unique_ptr<TextSource>> TextSource::Open(const PredictRequest& reque
   if (source->settings_.has_sides()) {
     Result<SideColumns> sides = SideColumns::Read(folder);
     if (!sides.ok()) return sides.status();
+    if (sides->names() != source->settings_.sides)
+      return Status::Data(fmt::format("{}/{}: is of other columns than the model's job", folder, kFeaturesFile),
+                          "the model folder is damaged: write the model again");
     source->sides_ = std::move(sides).value();
   }
   if (job.task == Task::Forecast) {
@@ -102,7 +105,10 @@ Result<bool> TextSource::Fill() {
   PLIMSOLL_CHECK(window_ != nullptr, "a window comes before what fills it");
   window_->Clear();
   while (true) {
-    for (; told_bad_ < bad_.count(); ++told_bad_) window_->AddBad(told_bad_);
+    for (; told_bad_ < bad_.count(); ++told_bad_) {
+      if (!window_->HasRoomForBad()) return true;
+      window_->AddBad(told_bad_);
+    }
     if (SeriesEnds()) {
       if (!window_->HasRoom(window_steps_)) return true;
       PLIMSOLL_RETURN_IF_ERROR(TakeSeries());
@@ -126,10 +132,7 @@ int64_t TextSource::StepsOf(const TextSample& sample) const {
 }
 
 Status TextSource::Take() {
-  if (!scale_.empty()) {
-    TakeRow();
-    return Status::Ok();
-  }
+  if (!scale_.empty()) return TakeRow();
   if (const int64_t steps = StepsOf(sample_); steps > window_->most_steps())
     return Bad(sample_.line, fmt::format("has {} steps, and the budget has room for {} at a time; a larger --memory has more",
                                          steps, window_->most_steps()));
@@ -175,13 +178,16 @@ Status TextSource::TakeNumbers() {
 
 bool TextSource::SeriesEnds() const { return rows_ > 0 && (ended_ || (has_sample_ && sample_.series != series_)); }
 
-void TextSource::TakeRow() {
+Status TextSource::TakeRow() {
+  if (sample_.values.size() != settings_.inputs.size())
+    return Bad(sample_.line, "has a list; wanted one number of each column");
   if (rows_ == 0) series_ = sample_.series;
   EncodeSides();
   const auto numbers = static_cast<int64_t>(sample_.values.size() + side_numbers_.size());
   const auto row = last_rows_.begin() + rows_ % window_steps_ * numbers;
   std::copy(side_numbers_.begin(), side_numbers_.end(), std::copy(sample_.values.begin(), sample_.values.end(), row));
   ++rows_;
+  return Status::Ok();
 }
 
 Status TextSource::TakeSeries() {

@@ -48,7 +48,7 @@ class TextSource {
   void EncodeSides();
   Status TakeText();
   Status TakeNumbers();
-  void TakeRow();
+  Status TakeRow();
   Status TakeSeries();
   bool SeriesEnds() const;
   int64_t StepsOf(const TextSample& sample) const;

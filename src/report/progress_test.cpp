@@ -8,43 +8,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/allocation_test_count.h"
 #include "plimsoll/plan.h"
-#include "report/allocation_test_count.h"
-
-// Counts what this program takes from the heap, so that a test can prove that Step takes nothing.
-namespace {
-std::atomic<int64_t> g_allocations = 0;
-void* Counted(size_t bytes) {
-  ++g_allocations;
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-  throw std::bad_alloc();
-}
-}  // namespace
-// Not inlined, or the compiler sees free() meet memory of operator new and warns.
-[[gnu::noinline]] void* operator new(size_t bytes) { return Counted(bytes); }
-[[gnu::noinline]] void* operator new[](size_t bytes) { return Counted(bytes); }
-[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  ++g_allocations;
-  return std::malloc(bytes == 0 ? 1 : bytes);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
 namespace plimsoll {
-
-int64_t AllocationsSoFar() { return g_allocations; }
-
 namespace {
 
 StepReport SomeStep() {
@@ -389,7 +362,7 @@ TEST_F(ProgressTest, StepAndEpochTakeNothingFromTheHeap) {
   for (const ProgressFormat format : {ProgressFormat::Bar, ProgressFormat::Line, ProgressFormat::Json, ProgressFormat::None}) {
     const int null = ::open("/dev/null", O_WRONLY);
     const auto progress = MakeProgress({.fd = null, .format = format, .line_seconds = 0.0});
-    const int64_t before = g_allocations;
+    const int64_t before = heap.allocations;
     for (int i = 0; i < 100; ++i) {
       StepReport step = SomeStep();
       step.epoch = i;  // each draws: the bar's clock is the only limit
@@ -399,7 +372,7 @@ TEST_F(ProgressTest, StepAndEpochTakeNothingFromTheHeap) {
       progress->Work({.what = "validation", .done = i, .total = 100});
       progress->Epoch(SomeEpoch());
     }
-    EXPECT_EQ(g_allocations, before);
+    EXPECT_EQ(heap.allocations, before);
     ::close(null);
   }
 }

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/allocation_test_count.h"
 #include "plimsoll/plan.h"
-#include "report/allocation_test_count.h"
 
 namespace plimsoll {
 namespace {
@@ -176,14 +176,14 @@ TEST_F(RunLogTest, StepsAndEpochsTakeNothingFromTheHeap) {
   const StepTimes measured{.layers = times};
   EpochReport epoch{.epoch = 1};
   epoch.has_valid = true;
-  const int64_t before = AllocationsSoFar();
+  const int64_t before = heap.allocations;
   for (int i = 1; i <= 50; ++i) {
     log.Step(StepAt(i, 1.0 / i, &measured));
     log.Epoch(epoch);
   }
-  EXPECT_EQ(AllocationsSoFar(), before);
+  EXPECT_EQ(heap.allocations, before);
   const std::string control(100, 'x');
-  EXPECT_GT(AllocationsSoFar(), before);
+  EXPECT_GT(heap.allocations, before);
   EXPECT_EQ(Lines().size(), 100u);
 }
 

@@ -3,31 +3,12 @@
 
 #include <stdlib.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <filesystem>
-#include <new>
 
+#include "base/allocation_test_count.h"
 #include "plimsoll/session.h"
 #include "plimsoll/trainer.h"
 #include "train/train_test_files.h"
-
-namespace {
-std::atomic<int64_t> allocations = 0;
-}  // namespace
-
-// Not inlined, or the compiler sees free() meet memory of operator new and warns.
-[[gnu::noinline]] void* operator new(size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(bytes);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace plimsoll {
 namespace {
@@ -51,24 +32,24 @@ TEST(Allocation, ALoopOfASessionAllocatesNothing) {
   std::vector<float> values(static_cast<size_t>(session.tensors().front().elements));
   const std::string& name = session.tensors().front().name;
   bool all_well = true;
-  const int64_t before = allocations;
+  const int64_t before = heap.allocations;
   while (session.NextBatch()) {
     all_well = all_well && session.Gradients().ok() && session.ReadGradient(name, values).ok() &&
                session.WriteGradient(name, values).ok() && session.Apply(0.5).ok() && session.Evaluate().ok() &&
                session.ReadWeights(name, values).ok() && session.WriteWeights(name, values).ok();
   }
-  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(heap.allocations - before, 0);
   EXPECT_TRUE(all_well);
   EXPECT_FALSE(session.ReadWeights("no such tensor", values).ok());
-  EXPECT_GT(allocations - before, 0) << "negative control: the message of a failure is seen";
+  EXPECT_GT(heap.allocations - before, 0) << "negative control: the message of a failure is seen";
 }
 
 // Notes what was allocated from the end of the first epoch to the end of the last one.
 class EpochAllocations final : public Observer {
  public:
   void Epoch(const EpochReport& report) override {
-    if (report.epoch == 1) first = allocations;
-    last = allocations;
+    if (report.epoch == 1) first = heap.allocations;
+    last = heap.allocations;
   }
   void Saved(const SaveReport&) override { ++saves; }
   int64_t first = 0, last = 0, saves = 0;
@@ -115,10 +96,10 @@ TEST(Allocation, AnEpochOverTextInBatchesOfStepsAllocatesNothing) {
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   Session& session = **opened;
   bool all_well = true;
-  const int64_t before = allocations;
+  const int64_t before = heap.allocations;
   while (session.NextBatch())
     all_well = all_well && session.Gradients().ok() && session.Apply().ok() && session.Evaluate().ok();
-  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(heap.allocations - before, 0);
   EXPECT_TRUE(all_well);
   EXPECT_GT(session.updates(), 3 * 160 * 7 / 64 / 2);
 }

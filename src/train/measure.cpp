@@ -14,25 +14,6 @@ double Milliseconds(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 }  // namespace
 
-LengthCounts CountLengths(const Samples& samples) {
-  LengthCounts counts{.shortest = samples.length(0), .longest = samples.length(0)};
-  double sum = 0.0;
-  for (int64_t sample = 0; sample < samples.count(); ++sample) {
-    const int64_t length = samples.length(sample);
-    counts.shortest = std::min(counts.shortest, length);
-    counts.longest = std::max(counts.longest, length);
-    sum += static_cast<double>(length);
-  }
-  counts.mean = sum / static_cast<double>(samples.count());
-  const int64_t range = counts.longest - counts.shortest + 1, bins = static_cast<int64_t>(kLengthBins);
-  counts.bin_steps = (range + bins - 1) / bins;
-  counts.bins = static_cast<size_t>((range + counts.bin_steps - 1) / counts.bin_steps);
-  for (int64_t sample = 0; sample < samples.count(); ++sample) {
-    ++counts.counts[static_cast<size_t>((samples.length(sample) - counts.shortest) / counts.bin_steps)];
-  }
-  return counts;
-}
-
 Measure::Measure(Setup& setup, Engine& engine, const RunOptions& options)
     : engine_(engine),
       trace_(options.trace),

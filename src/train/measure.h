@@ -21,8 +21,6 @@ namespace plimsoll {
 inline constexpr int64_t kTracedPieces = 1 << 15;
 inline constexpr int64_t kTraceBytes = kTracedPieces * static_cast<int64_t>(sizeof(TracedPiece));
 
-LengthCounts CountLengths(const Samples& samples);
-
 class Measure {
  public:
   Measure(Setup& setup, Engine& engine, const RunOptions& options);

@@ -21,6 +21,7 @@
 #include "train/batches.h"
 #include "train/best_score.h"
 #include "train/budget.h"
+#include "train/lengths.h"
 #include "train/measure.h"
 #include "train/model_folder.h"
 #include "train/resize_desk.h"

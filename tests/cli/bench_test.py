@@ -114,6 +114,7 @@ class Problems(unittest.TestCase):
             ("lstm t5 b5 d5 h0", "h0: wanted h and a whole number from 1"),
             ("lstm t5x b5 d5 h5", "t5x: wanted t and a whole number"),
             ("lstm t99999999999999999999 b5 d5 h5", "wanted t and a whole number"),
+            ("lstm t5 b5 d5 h5 l1001", "l1001: wanted l and a whole number from 1 to 1000"),
             ("lstm t5 b5 d5 h5 q7", "q7 is not understood"),
             ("lstm t5 b5 d5 h5 raged", "raged is not understood"),
             ("lstm t5 b5 d5 h5 t6", "t6: a second word with t"),

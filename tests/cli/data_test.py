@@ -2,7 +2,7 @@
 """What must hold of text, tables and series from the file to the trained model: every kind of file, every task, files larger
 than the budget, bad input, Stores that are used again, jobs that are chosen.
 
-Run as: python3 tests/cli/data_test.py build/plimsoll
+  python3 data_test.py build/plimsoll build [unittest arguments]
 """
 import ctypes
 import datetime
@@ -10,32 +10,16 @@ import gzip
 import json
 import math
 import os
-import pathlib
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-PROGRAM = ""
+from text_case import LAYERS, PROGRAM, TextCase, messages, open_folder, table
 
-LAYERS = '[{type = "Embedding", output_dim = 16}, {type = "LSTM", units = 16}, {type = "Dense"}]'
 QUICK = ["--epochs", "6", "--lr", "0.02", "--seed", "3", "--threads", "1", "--memory", "32MB", "--json"]
-
-
-def messages(count, seed=1):
-    """Texts whose label is said by one word somewhere in them."""
-    rng = random.Random(seed)
-    words = ["the", "film", "was", "long", "and", "loud", "again", "tonight", "we", "saw"]
-    rows = []
-    for _ in range(count):
-        label = rng.choice(["pos", "neg"])
-        text = [rng.choice(words) for _ in range(rng.randint(2, 12))]
-        text.insert(rng.randrange(len(text) + 1), "good" if label == "pos" else "bad")
-        rows.append((" ".join(text), label))
-    return rows
 
 
 def zstd(data):
@@ -47,26 +31,9 @@ def zstd(data):
     return out.raw[:size]
 
 
-class DataTest(unittest.TestCase):
+class DataTest(TextCase):
     def setUp(self):
-        self.place = tempfile.TemporaryDirectory()
-        self.folder = pathlib.Path(self.place.name)
-        self.cache = self.folder / "cache"
-        self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.cache))
-
-    def tearDown(self):
-        self.place.cleanup()
-
-    def put(self, name, text):
-        path = self.folder / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    def run_cli(self, *words, code=0):
-        done = subprocess.run([PROGRAM, *map(str, words)], cwd=self.folder, capture_output=True, text=True, timeout=600,
-                              env=self.environment)
-        self.assertEqual(done.returncode, code, f"{words}\nstdout: {done.stdout}\nstderr: {done.stderr}")
-        return done
+        self.addCleanup(open_folder(self))
 
     def watched(self, budget, *words, code):
         """Runs the program inside a budget that is seen from outside as well, reading included. A process begins with the peak
@@ -101,11 +68,11 @@ class DataTest(unittest.TestCase):
 class Kinds(DataTest):
     def test_the_same_records_train_the_same_model_from_every_kind_of_file(self):
         rows = messages(400)
-        table = "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows)
+        tsv = table(rows)
         lines = "".join(json.dumps({"id": i, "label": label, "text": text}) + "\n" for i, (text, label) in enumerate(rows))
         quoted = "label,text\r\n" + "".join(f'{label},"{text}"\r\n' for text, label in rows)
-        files = [self.put("a.tsv", table), self.put("b.csv", quoted), self.put("c.jsonl", lines),
-                 self.put("d.tsv.gz", gzip.compress(table.encode())), self.put("e.jsonl.zst", zstd(lines.encode())),
+        files = [self.put("a.tsv", tsv), self.put("b.csv", quoted), self.put("c.jsonl", lines),
+                 self.put("d.tsv.gz", gzip.compress(tsv.encode())), self.put("e.jsonl.zst", zstd(lines.encode())),
                  self.put("f", lines)]
         losses = []
         for path in files:
@@ -322,7 +289,7 @@ class Large(DataTest):
         self.assertEqual(orders["1"], orders["3"])
 
     def test_one_seed_gives_one_order_on_any_number_of_threads(self):
-        path = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in messages(500)))
+        path = self.put("a.tsv", table(messages(500)))
         losses = set()
         for threads in ("1", "2", "3"):
             for more in ([], ["--memory", "13MB"]):
@@ -419,7 +386,7 @@ class BadInput(DataTest):
         self.assertIn("a.tsv:22:", told)
 
     def test_a_label_seen_only_in_validation_is_a_warning_and_unknown_to_a_model_an_error(self):
-        train = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in messages(100)))
+        train = self.put("a.tsv", table(messages(100)))
         valid = self.put("b.tsv", "text\tlabel\ngood\tpos\nfilm\tmeh\n")
         _, told = self.train("classify", train, "--valid", valid, "--out", "run", "--log-format", "line")
         self.assertIn("warning: 1 of the 3 labels are seen only in validation", told)
@@ -438,7 +405,7 @@ class BadInput(DataTest):
 class Stores(DataTest):
     def test_a_second_start_reads_the_store_and_a_changed_file_is_read_again(self):
         rows = messages(200)
-        path = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+        path = self.put("a.tsv", table(rows))
         words = ["--valid", "0.1", "--log-format", "line"]
         first, told = self.train("classify", path, *words)
         self.assertNotIn("read before", told)
@@ -453,7 +420,7 @@ class Stores(DataTest):
         self.assertEqual(len(self.stores()), 1, "the new Store takes the place of the old one")
 
     def test_the_cache_is_where_the_job_says(self):
-        path = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in messages(50)))
+        path = self.put("a.tsv", table(messages(50)))
         self.train("classify", path, "--data.cache=here")
         self.assertEqual(len(list((self.folder / "here").iterdir())), 1)
         self.assertEqual(self.stores(), [])
@@ -463,7 +430,7 @@ class Stores(DataTest):
 
     def test_a_trained_model_begins_another_run_with_its_own_words(self):
         rows = messages(300)
-        path = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+        path = self.put("a.tsv", table(rows))
         first, _ = self.train("classify", path, "--out", "run")
         other = self.put("b.tsv", "text\tlabel\n" + "".join(f"{text} {i}\t{label}\n" for i, (text, label) in enumerate(rows[:50])))
         second, _ = self.train("classify", other, "--init-from", "run", "--epochs", "1")
@@ -527,7 +494,7 @@ class Chosen(DataTest):
 
 class Lengths(DataTest):
     def test_a_histogram_and_what_it_means_for_memory(self):
-        path = self.put("a.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in messages(200)))
+        path = self.put("a.tsv", table(messages(200)))
         words = ["lengths", "--task", "classify", "--data", path, f"--model.layers={LAYERS}"]
         report = json.loads(self.run_cli(*words, "--json").stdout)
         self.assertEqual(report["samples"], 200)
@@ -539,7 +506,4 @@ class Lengths(DataTest):
 
 
 if __name__ == "__main__":
-    PROGRAM = os.path.abspath(sys.argv.pop(1))
-    if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]):
-        sys.argv.pop(1)
     unittest.main()

@@ -3,20 +3,16 @@
 certain, go on with it; the same seed gives the same text; memory stays inside the budget for any length; what cannot be is
 refused.
 
-Run as: python3 tests/cli/generate_test.py build/plimsoll
+  python3 generate_test.py build/plimsoll build [unittest arguments]
 """
 import json
-import os
-import pathlib
 import random
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
-PROGRAM = ""
+from text_case import PROGRAM, TextCase, open_folder
 
 LAYERS = '[{type = "Embedding", output_dim = 8}, {type = "GRU", units = 32}, {type = "Dense"}]'
 QUICK = ["--lr", "0.02", "--threads", "1", "--memory", "32MB", "--json", "--batch-size", "16"]
@@ -28,23 +24,11 @@ def sayings(count, seed=1):
     return " ".join(rng.choice(["one", "two", "five", "über", "ἄρα"]) for _ in range(count)) + " "
 
 
-class GenerateTest(unittest.TestCase):
+class GenerateTest(TextCase):
     @classmethod
     def setUpClass(cls):
-        cls.place = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.place.name)
-        cls.environment = dict(os.environ, XDG_CACHE_HOME=str(cls.folder / "cache"))
+        cls.addClassCleanup(open_folder(cls))
         cls.models = {}
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.place.cleanup()
-
-    def run_cli(self, *words, code=0):
-        done = subprocess.run([PROGRAM, *map(str, words)], cwd=self.folder, capture_output=True, timeout=600,
-                              env=self.environment)
-        self.assertEqual(done.returncode, code, f"{words}\nstdout: {done.stdout}\nstderr: {done.stderr}")
-        return done
 
     def model(self, tokens, *words):
         """A model of one long text, trained once."""
@@ -58,7 +42,7 @@ class GenerateTest(unittest.TestCase):
         return self.models[tokens]
 
     def text(self, model, *words):
-        return self.run_cli("generate", model, *words).stdout.decode()  # strictly UTF-8
+        return self.run_cli("generate", model, *words).stdout
 
 
 class Text(GenerateTest):
@@ -178,7 +162,7 @@ class Memory(GenerateTest):
 class Refused(GenerateTest):
     def refused(self, code, *says_then_words):
         says, words = says_then_words[0], says_then_words[1:]
-        error = self.run_cli(*words, code=code).stderr.decode()
+        error = self.run_cli(*words, code=code).stderr
         for part in says:
             self.assertIn(part, error)
 
@@ -198,7 +182,7 @@ class Refused(GenerateTest):
         self.refused(2, ["one of them"], "generate", model, "--prompt", "one", "--prompt-file", "x")
         self.refused(2, ["no beginning", "--prompt"], "generate", model)
         self.refused(3, ["missing.txt"], "generate", model, "--prompt-file", "missing.txt")
-        self.assertIn(b"unknown to the model",
+        self.assertIn("unknown to the model",
                       self.run_cli("generate", model, "--prompt", "one Q", "--tokens", "1", "--log-format", "line").stderr)
 
     def test_pieces_where_they_make_no_sense(self):
@@ -216,7 +200,4 @@ class Refused(GenerateTest):
 
 
 if __name__ == "__main__":
-    PROGRAM = os.path.abspath(sys.argv.pop(1))
-    if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]):
-        sys.argv.pop(1)
     unittest.main()

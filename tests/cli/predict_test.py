@@ -2,73 +2,35 @@
 """What must hold of predictions: a line for each sample in the order of the data, from every kind of input, inside the budget;
 the same labels that evaluate counts; bad lines; and what evaluate tells of each class.
 
-Run as: python3 tests/cli/predict_test.py build/plimsoll
+  python3 predict_test.py build/plimsoll build [unittest arguments]
 """
 import gzip
 import json
 import math
-import os
 import pathlib
 import random
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
 import numpy as np
 
-PROGRAM = ""
+from text_case import LAYERS, PROGRAM, TextCase, messages, open_folder, table
 
-LAYERS = '[{type = "Embedding", output_dim = 16}, {type = "LSTM", units = 16}, {type = "Dense"}]'
 QUICK = ["--epochs", "6", "--lr", "0.02", "--seed", "3", "--threads", "1", "--memory", "40MB", "--json"]
 
 
-def messages(count, seed=1):
-    rng = random.Random(seed)
-    words = ["the", "film", "was", "long", "and", "loud", "again", "tonight", "we", "saw"]
-    rows = []
-    for _ in range(count):
-        label = rng.choice(["pos", "neg"])
-        text = [rng.choice(words) for _ in range(rng.randint(2, 30))]
-        text.insert(rng.randrange(len(text) + 1), "good" if label == "pos" else "bad")
-        rows.append((" ".join(text), label))
-    return rows
-
-
-def table(rows):
-    return "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows)
-
-
-class PredictTest(unittest.TestCase):
+class PredictTest(TextCase):
     @classmethod
     def setUpClass(cls):
-        cls.place = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.place.name)
-        cls.environment = dict(os.environ, XDG_CACHE_HOME=str(cls.folder / "cache"))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.place.cleanup()
-
-    def put(self, name, text):
-        path = self.folder / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    def run_cli(self, *words, code=0, stdin=b""):
-        done = subprocess.run([PROGRAM, *map(str, words)], cwd=self.folder, capture_output=True, timeout=600, input=stdin,
-                              env=self.environment)
-        out, err = done.stdout.decode(), done.stderr.decode()
-        self.assertEqual(done.returncode, code, f"{words}\nstdout: {out[:2000]}\nstderr: {err[:2000]}")
-        return out, err
+        cls.addClassCleanup(open_folder(cls))
 
     def train(self, task, path, out, *words, layers=LAYERS):
-        text, _ = self.run_cli("train", "--task", task, "--data", path, f"--model.layers={layers}", *QUICK, "--out", out, *words)
+        text = self.run_cli("train", "--task", task, "--data", path, f"--model.layers={layers}", *QUICK, "--out", out, *words).stdout
         return json.loads(text)
 
     def predict(self, *words, **more):
-        out, _ = self.run_cli("predict", *words, **more)
+        out = self.run_cli("predict", *words, **more).stdout
         return [json.loads(line) for line in out.splitlines()]
 
 
@@ -76,13 +38,13 @@ class Texts(PredictTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.train(cls(), "classify", cls.put(cls(), "train.tsv", table(messages(500))), "run")
+        cls.train(cls(), "classify", cls.put(cls(), "train.tsv", table(messages(500, longest=30))), "run")
 
     def test_the_same_lines_come_from_every_kind_of_input(self):
-        rows = messages(1300, seed=2)  # more than a window
+        rows = messages(1300, seed=2, longest=30)  # more than a window
         plain = "".join(text + "\n" for text, _ in rows)
         lines = self.put("new.txt", plain)
-        first, _ = self.run_cli("predict", "run", lines)
+        first = self.run_cli("predict", "run", lines).stdout
         said = [json.loads(line) for line in first.splitlines()]
         self.assertEqual(len(said), len(rows))
         right = sum(answer["label"] == label for answer, (_, label) in zip(said, rows))
@@ -96,14 +58,14 @@ class Texts(PredictTest):
                              (("-",), plain.encode()), ((), gzip.compress(plain.encode())),
                              (("-", "--input-format", "jsonl"), objects.encode()), ((lines, "--threads", "2"), b""),
                              ((lines, "--memory", "24MB"), b""), ((lines, "--json"), b"")]:
-            again, _ = self.run_cli("predict", "run/model", *words, stdin=stdin)
+            again = self.run_cli("predict", "run/model", *words, stdin=stdin).stdout
             self.assertEqual(again, first, words)
 
     def test_it_says_what_evaluate_counts(self):
-        rows = messages(300, seed=5)
+        rows = messages(300, seed=5, longest=30)
         rows[7] = ("the bad film", "pos")  # one that must be wrong
         path = self.put("test.tsv", table(rows))
-        out, _ = self.run_cli("evaluate", "run", "--data", path, "--json")
+        out = self.run_cli("evaluate", "run", "--data", path, "--json").stdout
         score = json.loads(out)
         said = [answer["label"] for answer in self.predict("run", path)]
         pairs = [(label, answer) for (_, label), answer in zip(rows, said)]
@@ -120,7 +82,7 @@ class Texts(PredictTest):
             f1.append(2 * hits / (given + wanted))
             self.assertAlmostEqual(one["f1"], f1[-1], 12)
         self.assertAlmostEqual(score["f1_macro"], sum(f1) / 2, 12)
-        text, _ = self.run_cli("evaluate", "run", "--data", path)
+        text = self.run_cli("evaluate", "run", "--data", path).stdout
         for part in ("precision", "support", "taken for", "neg", "f1_macro"):
             self.assertIn(part, text)
 
@@ -128,7 +90,7 @@ class Texts(PredictTest):
         said = self.predict("run", "--top", "5", stdin=b"a good film\n")[0]
         self.assertEqual([one["label"] for one in said["top"]], ["pos", "neg"])
         self.assertAlmostEqual(sum(one["probability"] for one in said["top"]), 1.0, 5)
-        out, _ = self.run_cli("predict", "run", "--top", "2", "--format", "tsv", stdin=b"a good film\nbad\n")
+        out = self.run_cli("predict", "run", "--top", "2", "--format", "tsv", stdin=b"a good film\nbad\n").stdout
         cells = [line.split("\t") for line in out.splitlines()]
         self.assertEqual([len(line) for line in cells], [4, 4])
         self.assertEqual([line[0] for line in cells], ["pos", "neg"])
@@ -136,20 +98,22 @@ class Texts(PredictTest):
 
     def test_bad_lines_end_it_with_their_number_or_have_a_line_of_their_own(self):
         bad = b"a good film\nbroken \xff utf\n\nbad\n"
-        out, err = self.run_cli("predict", "run", stdin=bad, code=3)
+        err = self.run_cli("predict", "run", stdin=bad, code=3).stderr
         self.assertIn("stdin:2:8", err)
+        many = self.predict("run", "--skip-bad", "5000", stdin=b"good\n" + b"\xff\n" * 5000 + b"bad\n")  # more than windows hold
+        self.assertEqual(["label" in answer for answer in many], [True] + [False] * 5000 + [True])
         said = self.predict("run", "--skip-bad", "2", stdin=bad)
         self.assertEqual([answer.get("label") for answer in said], ["pos", None, None, "neg"])
         self.assertIn("stdin:2:8", said[1]["error"])
         self.assertIn("no tokens", said[2]["error"])
-        _, err = self.run_cli("predict", "run", "--skip-bad", "1", stdin=bad, code=3)
+        err = self.run_cli("predict", "run", "--skip-bad", "1", stdin=bad, code=3).stderr
         self.assertIn("stdin:3", err)
-        out, _ = self.run_cli("predict", "run", "--skip-bad", "2", "--format", "tsv", stdin=bad)
+        out = self.run_cli("predict", "run", "--skip-bad", "2", "--format", "tsv", stdin=bad).stdout
         self.assertEqual([line == "" for line in out.split("\n")], [False, True, True, False, True])
         whole = gzip.compress(bad.replace(b"\xff", b"x") * 1000)
-        _, err = self.run_cli("predict", "run", "--skip-bad", "9999", stdin=whole[:-20], code=3)
+        err = self.run_cli("predict", "run", "--skip-bad", "9999", stdin=whole[:-20], code=3).stderr
         self.assertIn("ends in the middle", err)
-        _, err = self.run_cli("predict", "run", stdin=b"", code=3)
+        err = self.run_cli("predict", "run", stdin=b"", code=3).stderr
         self.assertIn("stdin: is empty", err)
 
     def test_what_cannot_be_is_refused(self):
@@ -157,11 +121,11 @@ class Texts(PredictTest):
                                   (("run", "--format", "xml"), 2, "--format"), (("run", "--top", "0"), 2, "--top"),
                                   (("run", "--memory", "1MB"), 4, "smallest budget"), ((), 2, "which model"),
                                   (("run", "-", "--lengths", "a.npy"), 2, "--lengths")]:
-            _, err = self.run_cli("predict", *words, stdin=b"x\n", code=code)
+            err = self.run_cli("predict", *words, stdin=b"x\n", code=code).stderr
             self.assertIn(says, err, words)
 
     def test_input_far_larger_than_the_budget_stays_inside_it(self):
-        rows = messages(4000, seed=7)
+        rows = messages(4000, seed=7, longest=30)
         text = "".join(text + "\n" for text, _ in rows)
         repeats = 120  # some 40 MB
         path = self.folder / "large.txt"
@@ -187,21 +151,21 @@ class Texts(PredictTest):
         self.assertEqual(answers[:len(rows)] * repeats, answers, "what a line says does not depend on its neighbours")
 
     def test_weights_of_a_model_with_other_words_are_refused(self):
-        other = self.put("other.tsv", table([(text.replace("film", "play"), label) for text, label in messages(200, seed=9)]))
+        other = self.put("other.tsv", table([(text.replace("film", "play"), label) for text, label in messages(200, seed=9, longest=30)]))
         result = self.train("classify", other, "from-run", "--init-from", self.folder / "run")
         self.assertGreater(result["first"]["accuracy"], 0.9, "the words and the weights are the model's")
         third = self.put("third.tsv", "text\tlabel\nx\ta\ny\tb\nz\tc\n")
-        _, err = self.run_cli("train", "--task", "classify", "--data", third, f"--model.layers={LAYERS}", *QUICK[:-1],
-                              "--init-from", self.folder / "run", "--out", "none", code=3)
+        err = self.run_cli("train", "--task", "classify", "--data", third, f"--model.layers={LAYERS}", *QUICK[:-1],
+                           "--init-from", self.folder / "run", "--out", "none", code=3).stderr
         self.assertIn("none of those that the model knows", err)
-        small = self.put("small.tsv", table(messages(50)))
+        small = self.put("small.tsv", table(messages(50, longest=30)))
         self.train("classify", small, "small", "--data.vocabulary=8")
-        _, err = self.run_cli("train", "--task", "classify", "--data", small, f"--model.layers={LAYERS}", *QUICK[:-1],
-                              "--init-from", self.folder / "run", f"--data.dictionary={self.folder / 'small'}", "--out", "none",
-                              code=3)
+        err = self.run_cli("train", "--task", "classify", "--data", small, f"--model.layers={LAYERS}", *QUICK[:-1],
+                           "--init-from", self.folder / "run", f"--data.dictionary={self.folder / 'small'}", "--out", "none",
+                           code=3).stderr
         self.assertIn("differ: the weights know other ids", err)
-        _, err = self.run_cli("train", "--task", "classify", "--data", small, f"--model.layers={LAYERS}", *QUICK[:-1],
-                              "--init-from", self.folder / "run", "--data.tokens=char", "--out", "none", code=2)
+        err = self.run_cli("train", "--task", "classify", "--data", small, f"--model.layers={LAYERS}", *QUICK[:-1],
+                           "--init-from", self.folder / "run", "--data.tokens=char", "--out", "none", code=2).stderr
         self.assertIn("cuts text into other tokens", err)
 
 
@@ -242,7 +206,7 @@ class Tasks(PredictTest):
         self.assertGreater(result["last"]["auc"], 0.95)
         said = self.predict("several", stdin=b"it is red green far\nit is near\nit is green near\n")
         self.assertEqual([one["labels"] for one in said], [["green", "red"], [], ["green"]])
-        report = json.loads(self.run_cli("evaluate", "several", "--data", path, "--json")[0])
+        report = json.loads(self.run_cli("evaluate", "several", "--data", path, "--json").stdout)
         self.assertEqual([one["class"] for one in report["classes"]], ["green", "red"])
 
     def test_forecasts_of_the_end_of_each_series(self):
@@ -260,10 +224,26 @@ class Tasks(PredictTest):
         for one, phase in zip(said, (0.0, 2.0)):
             for step, value in enumerate(one["forecast"]):
                 self.assertAlmostEqual(value, 100 + 10 * math.sin(0.3 * (200 + step) + phase), delta=6.0)
-        _, err = self.run_cli("predict", "series", stdin=b"name,value\na,1\n", code=2)
+        err = self.run_cli("predict", "series", stdin=b"name,value\na,1\n", code=2).stderr
         self.assertIn("--input-format", err)
-        _, err = self.run_cli("predict", "series", "-", "--input-format", "csv", stdin=b"name,value\na,1\n", code=3)
+        err = self.run_cli("predict", "series", "-", "--input-format", "csv", stdin=b"name,value\na,1\n", code=3).stderr
         self.assertIn("looks back on 20", err)
+        np.savez(self.folder / "x.npz", x=np.zeros((2, 20, 1), np.float32))
+        err = self.run_cli("predict", "series", self.folder / "x.npz", code=2).stderr
+        self.assertIn("these data are arrays", err)
+
+    def test_series_as_json_lines(self):
+        rows = [{"value": math.sin(0.3 * step)} for step in range(200)]
+        path = self.put("series.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        words = ["--data.label=value", "--data.window=20", "--epochs", "1"]
+        layers = '[{type = "LSTM", units = 4}, {type = "Dense"}]'
+        self.train("forecast", path, "lines", *words, layers=layers)
+        self.assertEqual(len(self.predict("lines", path)), 1)
+        lists = self.put("lists.jsonl", "".join(json.dumps({"value": [1.0] * 1000}) + "\n" for _ in rows))
+        self.assertIn("lists.jsonl:1: has a list", self.run_cli("predict", "lines", lists, code=3).stderr)
+        err = self.run_cli("train", "--task", "forecast", "--data", lists, f"--model.layers={layers}", *QUICK[:-1], *words,
+                           code=3).stderr
+        self.assertIn("lists.jsonl:1: has a list", err)
 
     def test_tables_with_categories_and_dates(self):
         rng = random.Random(5)
@@ -279,7 +259,7 @@ class Tasks(PredictTest):
         said = self.predict("days", new)
         self.assertEqual([one["label"] for one in said[:4]], ["yes", "no", "no", "yes"])
         self.assertEqual(len(said), 5, "a category that training had not is none of them")
-        _, err = self.run_cli("predict", "days", stdin=b"odd\n", code=2)
+        err = self.run_cli("predict", "days", stdin=b"odd\n", code=2).stderr
         self.assertIn("kind, day", err)
 
         text = "shop,when,value\n"
@@ -315,20 +295,23 @@ class Tasks(PredictTest):
         self.assertEqual([len(one["values"]) for one in many], lengths[:600].tolist())
         np.save(self.folder / "x.npy", x[:3])
         self.assertEqual(len(self.predict("values", self.folder / "x.npy")), 3)
-        _, err = self.run_cli("predict", "values", "-", stdin=b"1 2\n", code=3)
+        err = self.run_cli("predict", "values", "-", stdin=b"1 2\n", code=3).stderr
         self.assertIn("vocabulary.txt", err)
+        self.train("forecast", self.folder / "train.npz", "forecast", layers=layers)
+        self.assertEqual([list(one) for one in self.predict("forecast", self.folder / "x.npy")], [["value"]] * 3)
+        np.savez(self.folder / "several.npz", x=x, y=(x > 0).astype(np.float32), lengths=lengths)
+        self.train("regress", self.folder / "several.npz", "each-step", "--train.loss=binary_crossentropy", layers=layers)
+        err = self.run_cli("predict", "each-step", self.folder / "x.npy", code=2).stderr
+        self.assertIn("several labels at every step", err)
 
     def test_a_language_model_has_no_label(self):
         path = self.put("text.txt", "abc abd\n" * 60)
         result = self.train("lm", path, "lm")
         self.assertAlmostEqual(result["last"]["perplexity"], math.exp(result["last"]["loss"]), 6)
         self.assertAlmostEqual(result["last"]["bits_per_character"], result["last"]["loss"] / math.log(2), 6)
-        _, err = self.run_cli("predict", "lm", stdin=b"x\n", code=2)
+        err = self.run_cli("predict", "lm", stdin=b"x\n", code=2).stderr
         self.assertIn("language model", err)
 
 
 if __name__ == "__main__":
-    PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
-    if len(sys.argv) > 1 and pathlib.Path(sys.argv[1]).is_dir():
-        sys.argv.pop(1)
     unittest.main()

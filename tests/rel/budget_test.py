@@ -52,8 +52,7 @@ def random_job(rng, spill=None):
     if convolved:
         lines += ["[[model.layers]]", 'type = "Conv1D"', f"filters = {filters}", f"kernel_size = {rng.choice([1, 3, 5])}",
                   f"dilation_rate = {rng.choice([1, 2, 16])}"]
-    values = filters if convolved else {"adding": 2, "sine": 1}.get(kind, width)  # that the first cell reads
-    read = 8  # those that the next cell reads
+    values = filters if convolved else {"adding": 2, "sine": 1}.get(kind, width)  # that the next cell reads
     silent = False  # they may all be zero
     for number in range(rng.choice([1, 1, 2, 3])):
         cell = rng.choice(["LSTM", "LSTM", "GRU", "GRU", "SimpleRNN"])
@@ -63,7 +62,7 @@ def random_job(rng, spill=None):
         # Normalised there is neither projection nor masks, and one unit would stay zero. So it would over zeros, which is all that
         # a LayerNormalization of one value gives, a SpatialDropout1D of a few, and a cell whose few inputs are all dropped: its
         # gradients then grow by 31 a step.
-        normalised = cell == "LSTM" and units > 1 and read >= 8 and not silent and rng.random() < 0.3
+        normalised = cell == "LSTM" and units > 1 and (number == 0 or values >= 8) and not silent and rng.random() < 0.3
         if normalised:
             lines += ["layer_normalization = true"]
         elif cell == "LSTM" and rng.random() < 0.3:
@@ -92,7 +91,7 @@ def random_job(rng, spill=None):
         elif rng.random() < 0.1:
             lines += ["kernel_l2 = 1e-4"]
         cell_is_last = len(lines)
-        values = read = shown
+        values = shown
         if not backwards and rng.random() < 0.2:  # a way around a layer
             lines += [f'name = "cell{number}"', "[[model.layers]]", 'type = "Dense"', "units = 12", f'name = "way{number}"',
                       "[[model.layers]]", 'type = "Concatenate"', f'inputs = ["way{number}", "cell{number}"]']

@@ -7,7 +7,6 @@ others at random instants. Needs strace; without it only the latter are done, an
 """
 import collections
 import concurrent.futures
-import filecmp
 import itertools
 import json
 import os
@@ -17,52 +16,23 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 import unittest
 
-PLIMSOLL = ""  # set by the main program
+from saving_case import SEED, UPDATES, SavingCase
+
 KILLS = int(os.environ.get("PLIMSOLL_KILLS", "100"))
 WORKERS = len(os.sched_getaffinity(0))  # runs of one thread each
-SEED = int(os.environ.get("PLIMSOLL_SEED", "8"))
-UPDATES = 9
-EVERY = 2
-JOB = f"""task = "regress"
-[data]
-train = "generate:adding?steps=12&samples=60&min_steps=2"
-valid = 0.2
-[[model.layers]]
-type = "LSTM"
-units = 4
-dropout = 0.2
-[[model.layers]]
-type = "Dense"
-[train]
-batch_size = 16
-epochs = 3
-use_ema = true
-patience = 50
-save_every = {EVERY}
-threads = 1
-[memory]
-budget = "64MB"
-"""
 # What saving does, in this order, and some of it again to read back and to clean up.
 CALLS = "openat,write,fsync,fadvise64,close,renameat,renameat2,newfstatat,fstat,pread64,unlinkat,symlinkat,fstatfs"
 
 
 @unittest.skipIf(KILLS < 1, "no kills were asked for")
-class Kill(unittest.TestCase):
+class Kill(SavingCase):
     @classmethod
     def setUpClass(cls):
-        cls.holder = tempfile.TemporaryDirectory(prefix="plimsoll_kill_")
-        cls.folder = cls.holder.name
-        cls.job = os.path.join(cls.folder, "job.toml")
-        with open(cls.job, "w") as file:
-            file.write(JOB)
-        cls.straight = os.path.join(cls.folder, "straight")
+        super().setUpClass()
         began = time.monotonic()
         done = cls.train("--out", cls.straight)
         cls.seconds = time.monotonic() - began
@@ -72,18 +42,6 @@ class Kill(unittest.TestCase):
         cls.calls = []
         if shutil.which("strace"):
             cls.calls = cls.saving_calls()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.holder.cleanup()
-
-    @classmethod
-    def command(cls, *words):
-        return [PLIMSOLL, "train", cls.job, *words, "--log-format", "line", "--no-report"]
-
-    @classmethod
-    def train(cls, *words, before=(), **more):
-        return subprocess.run([*before, *cls.command(*words)], capture_output=True, text=True, timeout=120, **more)
 
     @classmethod
     def new_run(cls):
@@ -146,10 +104,6 @@ class Kill(unittest.TestCase):
         self.assertNotIn("passed over", done.stderr, why + "a name that is not whole was there")
         self.same_model(run, why)
         self.assertEqual([name for name in os.listdir(snapshots) if name.endswith(".partial")], [], why)
-
-    def same_model(self, run, why):
-        names = [os.path.join(folder, "model", "model.safetensors") for folder in (run, self.straight)]
-        self.assertTrue(filecmp.cmp(*names, shallow=False), why)
 
     def test_killed_at_each_call_of_the_saving_path(self):
         if not self.calls:
@@ -285,9 +239,4 @@ class Kill(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PLIMSOLL = os.path.abspath(sys.argv.pop(1))
-    if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]):
-        sys.argv.pop(1)
     unittest.main()

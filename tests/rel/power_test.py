@@ -8,7 +8,6 @@ torn; names that were not synced are any subset of what was done to them, which 
 these states the newest generation that was reported must be found whole, or a newer one.
 Needs strace.
 """
-import filecmp
 import itertools
 import json
 import os
@@ -20,27 +19,9 @@ import sys
 import tempfile
 import unittest
 
-PLIMSOLL = ""  # set by the main program
-PROBE = ""
-SEED = int(os.environ.get("PLIMSOLL_SEED", "8"))
-JOB = """task = "regress"
-[data]
-train = "generate:adding?steps=12&samples=60&min_steps=2"
-valid = 0.2
-[[model.layers]]
-type = "LSTM"
-units = 4
-[[model.layers]]
-type = "Dense"
-[train]
-batch_size = 16
-epochs = 3
-patience = 50
-save_every = 2
-threads = 1
-[memory]
-budget = "64MB"
-"""
+from saving_case import BUILD, SEED, SavingCase
+
+PROBE = os.path.join(BUILD, "power_probe")
 CALLS = "openat,write,fsync,fdatasync,close,rename,renameat,renameat2,unlink,unlinkat,symlink,symlinkat,pwrite64,writev,ftruncate"
 MOST_LOOSE = 8  # operations on names of which every subset is tried; of more, those that are the last
 
@@ -170,18 +151,13 @@ class Disk:
 
 
 @unittest.skipIf(shutil.which("strace") is None, "degraded: strace is not installed")
-class PowerCut(unittest.TestCase):
+class PowerCut(SavingCase):
     @classmethod
     def setUpClass(cls):
-        cls.holder = tempfile.TemporaryDirectory(prefix="plimsoll_power_")
-        cls.folder = cls.holder.name
-        cls.job = os.path.join(cls.folder, "job.toml")
-        with open(cls.job, "w") as file:
-            file.write(JOB)
-        cls.straight = os.path.join(cls.folder, "straight")
+        super().setUpClass()
         log = os.path.join(cls.folder, "calls.txt")
-        done = subprocess.run(["strace", "-f", "-qq", "-xx", "-s", "4000000", "-e", "trace=" + CALLS, "-o", log, *cls.train("--out", cls.straight)],
-                              capture_output=True, text=True, timeout=120)
+        strace = ["strace", "-f", "-qq", "-xx", "-s", "4000000", "-e", "trace=" + CALLS, "-o", log]
+        done = cls.train("--out", cls.straight, before=strace)
         if done.returncode != 0:
             raise AssertionError(done.stderr)
         recorder = Recorder(log, os.path.join(cls.straight, "snapshots"))
@@ -189,14 +165,6 @@ class PowerCut(unittest.TestCase):
         # Generations as they were meant, by name.
         cls.whole = {op[2]: recorder.contents[made] for made, op in cls.renames(recorder.ops)}
         cls.blobs, cls.blob_numbers = [], {}  # contents of files
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.holder.cleanup()
-
-    @classmethod
-    def train(cls, *words):
-        return [PLIMSOLL, "train", cls.job, *words, "--log-format", "line"]
 
     @staticmethod
     def renames(ops):
@@ -271,11 +239,10 @@ class PowerCut(unittest.TestCase):
             run = os.path.join(self.folder, f"cut{number}")
             os.makedirs(run)
             self.build(os.path.join(run, "snapshots"), state)
-            done = subprocess.run(self.train("--resume", "last", "--out", run, "--json"), capture_output=True, text=True, timeout=120)
+            done = self.train("--resume", "last", "--out", run, "--json")
             self.assertEqual(done.returncode, 0, f"{state}: {done.stdout}{done.stderr}")
             self.assertIn("resumed_at", json.loads(done.stdout), state)
-            models = [os.path.join(folder, "model", "model.safetensors") for folder in (run, self.straight)]
-            self.assertTrue(filecmp.cmp(*models, shallow=False), state)
+            self.same_model(run, state)
 
     def test_control_a_protocol_without_its_syncs_is_caught(self):
         for left_out in ("sync file", "sync folder"):
@@ -284,7 +251,4 @@ class PowerCut(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    PLIMSOLL, PROBE = os.path.abspath(sys.argv.pop(1)), os.path.join(os.path.abspath(sys.argv.pop(1)), "power_probe")
     unittest.main()
