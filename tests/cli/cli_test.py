@@ -291,10 +291,29 @@ class Verbs(CliTest):
         self.assertLess(result["last"]["loss"], result["first"]["loss"])
         self.assertLessEqual(result["peak_bytes"], result["budget_bytes"])
         self.assertTrue((self.folder / "runs/small").is_dir())
-        self.refused("train", "small.toml", "--out", "runs/small", says=["exists already"])
         without_file = self.run_cli("train", "--quiet", "--task=regress", "--data=generate:adding?steps=12&samples=64",
                                     '--model.layers=[{type="LSTM", units=4}, {type="Dense"}]', "--json")
         self.assertEqual(json.loads(without_file.stdout)["run"], "runs/regress")
+
+    def test_an_out_that_exists_stays_as_it_is_and_the_run_takes_a_new_name(self):
+        (self.folder / "taken").write_text("mine")
+        (self.folder / "dangling").symlink_to("nowhere")
+        (self.folder / "full").mkdir()
+        (self.folder / "full/job.toml").write_text("mine")
+        (self.folder / "full-2").write_text("mine, too")
+        for asked, used in [("taken", "taken-2"), ("full/", "full-3"), ("dangling", "dangling-2"), ("new/", "new"), ("new", "new-2")]:
+            done = self.run_cli("train", "small.toml", "--out", asked, "--json", "--no-report")
+            self.assertEqual(json.loads(done.stdout)["run"], used)
+            said = f"{asked.rstrip('/')} exists and stays as it is; this run is {used}\n"
+            self.assertEqual(said in done.stderr, used != "new", done.stderr)
+            self.assertTrue((self.folder / used / "model/job.toml").exists())
+        self.assertEqual((self.folder / "taken").read_text(), "mine")
+        self.assertEqual(os.listdir(self.folder / "full"), ["job.toml"])
+        self.assertEqual((self.folder / "full/job.toml").read_text(), "mine")
+        self.assertTrue((self.folder / "dangling").is_symlink())
+        told = self.run_cli("demo", "--max-steps", "2", "--out", "taken", "--log-format", "json").stderr.splitlines()[0]
+        self.assertEqual(json.loads(told), {"event": "message", "text": "taken exists and stays as it is; this run is taken-3"})
+        self.assertEqual(self.run_cli("train", "small.toml", "--out", "taken", "--quiet").stderr, "")
 
     def test_progress_into_a_pipe_has_no_escapes(self):
         done = self.run_cli("train", "small.toml", "--color", "always")
