@@ -8,6 +8,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -314,6 +315,38 @@ class Verbs(CliTest):
         told = self.run_cli("demo", "--max-steps", "2", "--out", "taken", "--log-format", "json").stderr.splitlines()[0]
         self.assertEqual(json.loads(told), {"event": "message", "text": "taken exists and stays as it is; this run is taken-3"})
         self.assertEqual(self.run_cli("train", "small.toml", "--out", "taken", "--quiet").stderr, "")
+
+    def test_a_folder_without_rights_is_exit_code_7_and_nothing_is_lost(self):
+        self.run_cli("train", "small.toml", "--out", "mine", "--quiet", "--no-report")
+        before = sorted(path.name for path in (self.folder / "mine").rglob("*"))
+        self.folder.chmod(0o755)
+        for program in [PROGRAM, PROGRAM + "-report"]:  # nobody may be kept out of the build folder
+            shutil.copy(program, self.folder)
+        program = self.folder / os.path.basename(PROGRAM)
+        (self.folder / "closed").mkdir(mode=0o700)
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        if not nobody:
+            (self.folder / "closed").chmod(0)
+            self.folder.chmod(0o555)
+            self.addCleanup(self.folder.chmod, 0o755)
+        for words, says in [(["small.toml", "--out", "new"], "new: cannot make the folder: no rights"),
+                            (["small.toml", "--out", "closed/run"], "closed/run: cannot make the folder: no rights"),
+                            (["small.toml"], "cannot make the folder runs")]:
+            done = subprocess.run([program, "train", *words, "--quiet"], cwd=self.folder, capture_output=True, text=True, timeout=60, **nobody)
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertIn(says, done.stderr)
+            self.assertEqual(done.stderr.count("plimsoll: "), 1, done.stderr)
+        if nobody:  # in a run of somebody else's
+            done = subprocess.run([program, "train", "--resume", "mine", "--quiet"], cwd=self.folder, capture_output=True, text=True,
+                                  timeout=60, **nobody)
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertEqual(done.stderr.count("plimsoll: "), 1, done.stderr)
+        self.assertEqual(sorted(path.name for path in (self.folder / "mine").rglob("*")), before)
+        self.assertEqual(self.run_cli("train", "--resume", "mine", "--quiet").stderr, "", "control: who may write goes on")
+
+    def test_a_parent_that_is_missing_is_named(self):
+        done = self.run_cli("train", "small.toml", "--out", "no/such/run", "--quiet", code=7)
+        self.assertIn("no/such/run: cannot make the folder: no/such is not there\n  try: mkdir -p no/such\n", done.stderr)
 
     def test_progress_into_a_pipe_has_no_escapes(self):
         done = self.run_cli("train", "small.toml", "--color", "always")
