@@ -64,5 +64,11 @@ int RunPredict(const Arguments& arguments) {
   for (const std::string& line : result->bad_lines) fmt::print(stderr, "passed over {}\n", Plain(line));
   if (result->bad > static_cast<int64_t>(result->bad_lines.size()))
     fmt::print(stderr, "passed over {} lines in all\n", result->bad);
+  if (result->unseen > 0)
+    fmt::print(
+        stderr,
+        "warning: {} rows have a value in data.categories that training does not have; its features are all zeros there. "
+        "The first: {}\n",
+        result->unseen, Plain(result->first_unseen));
   return 0;
 }

@@ -279,6 +279,10 @@ class Tasks(PredictTest):
         said = self.predict("days", new)
         self.assertEqual([one["label"] for one in said[:4]], ["yes", "no", "no", "yes"])
         self.assertEqual(len(said), 5, "a category that training had not is none of them")
+        _, err = self.run_cli("predict", "days", new)
+        self.assertIn("warning: 1 rows have a value in data.categories", err)
+        self.assertIn("new.csv:6: 'kind' is \"none\"", err)
+        self.assertEqual(self.run_cli("predict", "days", path)[1], "")
         _, err = self.run_cli("predict", "days", stdin=b"odd\n", code=2)
         self.assertIn("kind, day", err)
 
