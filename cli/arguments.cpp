@@ -72,7 +72,7 @@ const std::vector<Verb>& Verbs() {
        "RUN",
        "run folder or model folder",
        "scores a trained model",
-       DataFlags,
+       DataFlags | QuietFlags,
        {"plimsoll evaluate runs/reviews", "plimsoll evaluate runs/reviews --data test.npz --json"},
        RunEvaluate},
       {"predict",
@@ -381,7 +381,10 @@ void AddFlags(CLI::App& app, const Verb& verb, Arguments& arguments, Bound& boun
         ->take_last();
   }
   if (verb.flags & RunFlags) {
-    app.add_option("--out", arguments.out, "run folder, which must not exist")->type_name("DIR")->group("Run")->take_last();
+    app.add_option("--out", arguments.out, "run folder; where it exists, DIR-2, DIR-3, ...")
+        ->type_name("DIR")
+        ->group("Run")
+        ->take_last();
   }
   if (verb.flags & ResumeFlags) {
     app.add_option("--resume", arguments.resume, "go on: last or best of --out, a run folder or a snapshot")

@@ -37,6 +37,7 @@ int BecomeCompanion(const char* name, const std::vector<std::string>& words, boo
 
 int EndWithReport(const std::string& run_folder, int code, const Arguments& arguments) {
   if (run_folder.empty() || arguments.no_report || ::access((run_folder + "/metrics.jsonl").c_str(), R_OK) != 0) return code;
+  if (code != 0 && ::access(run_folder.c_str(), W_OK) != 0) return code;  // that was told already
   const std::string why = TryToBecome("plimsoll-report", {run_folder, "--then", fmt::format("{}", code)});
   if (!arguments.quiet) fmt::print(stderr, "plimsoll: report.html was not written: cannot start {}\n", why);
   return code;

@@ -41,5 +41,5 @@ int RunDemo(const Arguments& arguments) {
                "       (a loss of 0.167 is guessing; below 0.01 it can add)\n",
                loaded.job->memory.budget);
   }
-  return TrainAndAnswer(*loaded.job, arguments.out, demo);
+  return TrainAndAnswer(*loaded.job, arguments.out.empty() ? "" : NewRunFolder(arguments.out, arguments), demo);
 }

@@ -68,6 +68,7 @@ int RunEvaluate(const Arguments& arguments) {
   if (!arguments.memory.empty()) {
     if (const Status memory = plimsoll::CheckMemoryText(arguments.memory); !memory.ok()) return Fail(arguments.json, memory);
   }
+  std::unique_ptr<plimsoll::Observer> progress = ProgressFor(arguments);
   plimsoll::Result<plimsoll::EvaluateResult> result = plimsoll::Evaluate({.model = arguments.target,
                                                                           .data_file = arguments.data_file,
                                                                           .targets = arguments.targets,
@@ -75,7 +76,9 @@ int RunEvaluate(const Arguments& arguments) {
                                                                           .target_lengths = arguments.target_lengths,
                                                                           .initial_state = arguments.initial_state,
                                                                           .memory = arguments.memory,
-                                                                          .threads = arguments.threads});
+                                                                          .threads = arguments.threads,
+                                                                          .observer = progress.get()});
+  progress.reset();  // leaves the terminal on a fresh line before anything is told
   if (!result.ok()) return Fail(arguments.json, result.status());
   if (arguments.json) {
     Json json = ScoreJson(result->score, result->outputs);

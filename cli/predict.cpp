@@ -39,7 +39,7 @@ int RunPredict(const Arguments& arguments) {
     unwritten = Answer(lines) != 0;  // which has told why
     return unwritten ? Status::CannotWrite("cannot write to stdout") : Status::Ok();
   };
-  const plimsoll::Result<plimsoll::PredictResult> result =
+  plimsoll::Result<plimsoll::PredictResult> result =
       plimsoll::Predict({.model = arguments.target,
                          .data_file = arguments.input.empty() ? "-" : arguments.input,
                          .lengths = arguments.lengths,
@@ -52,9 +52,14 @@ int RunPredict(const Arguments& arguments) {
                          .threads = arguments.threads},
                         write);
   if (!result.ok()) return unwritten ? result.status().exit_code() : Fail(arguments.json, result.status());
-  const plimsoll::PredictResult& predicted = result.value();
-  for (const std::string& line : predicted.bad_lines) fmt::print(stderr, "passed over {}\n", Plain(line));
-  if (predicted.bad > static_cast<int64_t>(predicted.bad_lines.size()))
-    fmt::print(stderr, "passed over {} lines in all\n", predicted.bad);
+  for (const std::string& line : result->bad_lines) fmt::print(stderr, "passed over {}\n", Plain(line));
+  if (result->bad > static_cast<int64_t>(result->bad_lines.size()))
+    fmt::print(stderr, "passed over {} lines in all\n", result->bad);
+  if (result->unseen > 0)
+    fmt::print(
+        stderr,
+        "warning: {} rows have a value in data.categories that training does not have; its features are all zeros there. "
+        "The first: {}\n",
+        result->unseen, Plain(result->first_unseen));
   return 0;
 }

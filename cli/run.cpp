@@ -4,6 +4,8 @@
 #include <plimsoll/text.h>
 #include <plimsoll/trainer.h>
 
+#include <filesystem>
+
 #include "companion.h"
 #include "output.h"
 #include "signals.h"
@@ -94,6 +96,26 @@ Json ReportJson(const plimsoll::RunResult& result, const EpochPeaks& peaks, cons
 }
 
 }  // namespace
+
+std::string Numbered(const std::string& path, int number) { return number == 1 ? path : fmt::format("{}-{}", path, number); }
+
+std::string NewRunFolder(const std::string& path, const Arguments& arguments) {
+  namespace fs = std::filesystem;
+  // What cannot be looked at is left to whoever makes the folder.
+  const auto is_taken = [](const std::string& folder) {
+    std::error_code error;
+    return fs::exists(fs::symlink_status(folder, error));
+  };
+  const fs::path name = fs::path(path).filename();
+  std::string plain = name == "." || name == ".." ? fs::absolute(path).lexically_normal().string() : path;
+  while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();  // a number comes before it
+  int number = 1;
+  while (is_taken(Numbered(plain, number))) ++number;
+  if (number > 1 && !arguments.out.empty())
+    ProgressFor(arguments)->Message(
+        fmt::format("{} exists and stays as it is; this run is {}", plain, Numbered(plain, number)));
+  return Numbered(plain, number);
+}
 
 int TrainAndAnswer(const plimsoll::Job& job, const std::string& out, const Arguments& arguments) {
   std::unique_ptr<plimsoll::Observer> progress = ProgressFor(arguments);

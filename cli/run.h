@@ -7,5 +7,10 @@
 
 #include "arguments.h"
 
+// PATH, PATH-2, PATH-3, ...
+std::string Numbered(const std::string& path, int number);
+// The first free one of these. That --out is not it is told.
+std::string NewRunFolder(const std::string& path, const Arguments& arguments);
+
 // `out` may be empty: then nothing is written.
 int TrainAndAnswer(const plimsoll::Job& job, const std::string& out, const Arguments& arguments);

@@ -18,7 +18,7 @@ namespace {
 
 bool Exists(const fs::path& path) {
   std::error_code error;
-  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
+  return fs::exists(fs::symlink_status(path, error));
 }
 
 std::string NameOf(const Job& job, const Arguments& arguments) {
@@ -27,25 +27,13 @@ std::string NameOf(const Job& job, const Arguments& arguments) {
   return plimsoll::TaskName(job.task);
 }
 
-// runs/NAME, runs/NAME-2, ...
-std::string Numbered(const std::string& name, int number) {
-  return (fs::path("runs") / (number == 1 ? name : fmt::format("{}-{}", name, number))).string();
-}
-
-// --out as given, or the first free one of runs/NAME, runs/NAME-2, ...
+// --out or runs/NAME; where that exists, a new name.
 Result<std::string> RunFolder(const Job& job, const Arguments& arguments) {
-  if (!arguments.out.empty()) {
-    if (Exists(arguments.out))
-      return Status::Usage(fmt::format("{} exists already, and a run writes over nothing", arguments.out),
-                           "another --out, or remove it first");
-    return arguments.out;
-  }
+  if (!arguments.out.empty()) return NewRunFolder(arguments.out, arguments);
   std::error_code error;
   fs::create_directories("runs", error);
   if (error) return Status::CannotWrite(fmt::format("cannot make the folder runs: {}", error.message()), "--out DIR");
-  int number = 1;
-  while (Exists(Numbered(NameOf(job, arguments), number))) ++number;
-  return Numbered(NameOf(job, arguments), number);
+  return NewRunFolder("runs/" + NameOf(job, arguments), arguments);
 }
 
 bool IsFolder(const fs::path& path) {
@@ -65,10 +53,10 @@ std::string ResumedRun(const Arguments& arguments) {
     return IsFolder(arguments.resume) ? path.string() : "";
   }
   if (!arguments.out.empty()) return arguments.out;
-  const std::string name = fs::path(arguments.target).stem().string();
+  const std::string path = "runs/" + fs::path(arguments.target).stem().string();
   int number = 1;
-  while (Exists(Numbered(name, number + 1))) ++number;
-  return Numbered(name, number);
+  while (Exists(Numbered(path, number + 1))) ++number;
+  return Numbered(path, number);
 }
 
 // Goes on with a run, in its own folder or in that of --out.

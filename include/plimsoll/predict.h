@@ -33,6 +33,8 @@ struct PredictResult {
   int64_t samples = 0;
   int64_t bad = 0;
   std::vector<std::string> bad_lines = {};  // the first of them
+  int64_t unseen = 0;                       // rows with a category that training does not have
+  std::string first_unseen = {};            // file, line, column and value
   Plan plan;
   int64_t peak_bytes = 0;
 };

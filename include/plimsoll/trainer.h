@@ -89,6 +89,7 @@ struct EvaluateRequest {
   std::vector<CustomOptions> custom_layers = {};
   std::shared_ptr<const CustomLoss> custom_loss = nullptr;
   std::shared_ptr<CustomMetric> custom_metric = nullptr;
+  Observer* observer = nullptr;  // told what the data are, and how far reading and scoring have got
 };
 // Of one class, or of one of several labels.
 struct ClassScore {

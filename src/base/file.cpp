@@ -253,12 +253,16 @@ bool FolderExists(const std::string& path) {
 }
 
 Status MakeFolder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0777) != 0) {
-    return WriteFailure(path, errno == ENOENT ? "make the folder, its parent is missing" : "make the folder", errno);
-  }
   std::string_view name = path;
   while (name.size() > 1 && name.back() == '/') name.remove_suffix(1);
-  if (const int error = SyncFolder(FolderOf(std::string(name))); error != 0) {
+  const std::string parent = FolderOf(std::string(name));
+  if (::mkdir(path.c_str(), 0777) != 0) {
+    if (errno == ENOENT)
+      return Status::CannotWrite(fmt::format("{}: cannot make the folder: {} is not there", path, parent),
+                                 fmt::format("mkdir -p {}", parent));
+    return WriteFailure(path, "make the folder", errno);
+  }
+  if (const int error = SyncFolder(parent); error != 0) {
     return WriteFailure(path, "sync the folder that holds it", error);
   }
   return Status::Ok();

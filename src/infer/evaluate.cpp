@@ -68,7 +68,7 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
     }
   }
 
-  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.training = false, .per_class = true});
+  Result<std::unique_ptr<Setup>> setup = SetUp(job, {.training = false, .observer = request.observer, .per_class = true});
   if (!setup.ok()) return setup.status();
   Setup& ready = **setup;
   Result<std::unique_ptr<Engine>> engine = Open(ready);
@@ -87,7 +87,8 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
   if (const int64_t classes = ready.network->confused_classes(); classes > 0)
     confusion = {files.I64(ConfusionCounts), static_cast<size_t>(classes * classes)};
   std::vector<ClassCounts> counts;
-  const Result<Score> score = ScoreSamples(ready, **engine, part, count, {.confusion = confusion, .classes = &counts});
+  const ScoreWatch watch{.observer = request.observer, .confusion = confusion, .classes = &counts};
+  const Result<Score> score = ScoreSamples(ready, **engine, part, count, watch);
   if (!score.ok()) return score.status();
   EvaluateResult result{.score = score.value(),
                         .samples = count,

@@ -339,6 +339,8 @@ Status Prediction::RunText() {
   }
   result_.bad = source_->bad().count();
   result_.bad_lines = source_->bad().first();
+  result_.unseen = source_->unseen();
+  result_.first_unseen = source_->first_unseen();
   return Status::Ok();
 }
 

@@ -159,7 +159,11 @@ Status TextSource::TakeText() {
 
 void TextSource::EncodeSides() {
   side_numbers_.clear();
-  sides_.Encode(sample_.categories, sample_.dates, side_numbers_);
+  const int64_t unknown = sides_.Encode(sample_.categories, sample_.dates, side_numbers_);
+  if (unknown < 0 || unseen_++ > 0) return;
+  const auto column = static_cast<size_t>(unknown);
+  first_unseen_ = fmt::format("{}:{}: '{}' is \"{}\"", path_, sample_.line, settings_.sides.categories[column],
+                              sample_.categories[column].substr(0, 40));
 }
 
 Status TextSource::TakeNumbers() {

@@ -40,6 +40,9 @@ class TextSource {
   // False: there are no more samples.
   Result<bool> Fill();
   const BadLines& bad() const { return bad_; }
+  // Rows with a category that training does not have, and the first of them.
+  int64_t unseen() const { return unseen_; }
+  const std::string& first_unseen() const { return first_unseen_; }
 
  private:
   TextSource(TextSettings settings, Tokenizer tokenizer, const PredictRequest& request);
@@ -63,7 +66,9 @@ class TextSource {
   std::vector<ColumnScale> scale_;     // of a forecast
   SideColumns sides_;
   std::vector<double> side_numbers_;  // of the row at hand; a value that training had not is none of them
-  int64_t window_steps_ = 1;          // forecast: that a forecast looks back
+  int64_t unseen_ = 0;
+  std::string first_unseen_;
+  int64_t window_steps_ = 1;  // forecast: that a forecast looks back
   int64_t width_ = 1;
   std::unique_ptr<SampleReader> reader_;
   InputWindow* window_ = nullptr;

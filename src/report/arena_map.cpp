@@ -20,6 +20,7 @@ constexpr double kTop = 34.0;
 constexpr double kTall = 300.0;
 constexpr double kLetter = 6.2;
 constexpr size_t kMostBuffers = 2000;
+constexpr size_t kMostListed = 24;
 constexpr std::array<const char*, 7> kMoments = {"Read", "Forward", "Replay", "Head", "Back", "Update", "Save"};
 constexpr std::array<const char*, 7> kLives = {"param", "grad", "moment", "state", "tape", "scratch", "data"};
 constexpr std::array<const char*, 7> kLifeWords = {"weights", "gradient", "optimizer", "state", "tape", "workspace", "data"};
@@ -94,6 +95,19 @@ std::string ArenaMapSvg(const nlohmann::json& plan) {
   }
   return fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"Map of the arena\">\n{}</svg>\n", kWidth,
                      kTop + kTall + 10.0, svg);
+}
+
+std::string ArenaList(const nlohmann::json& plan) {
+  std::vector<Placed> buffers = BuffersOf(plan);
+  std::stable_sort(buffers.begin(), buffers.end(), [](const Placed& a, const Placed& b) { return a.bytes > b.bytes; });
+  if (buffers.size() > kMostListed) buffers.resize(kMostListed);
+  std::string list = "<details><summary>The largest buffers</summary>\n<table>\n";
+  for (const Placed& buffer : buffers) {
+    fmt::format_to(std::back_inserter(list), "<tr><td><i class=\"life{}\"></i>{}</td><td>{}</td><td>{} to {}</td></tr>\n",
+                   buffer.life, XmlText(buffer.name), PrettyBytes(static_cast<int64_t>(buffer.bytes)),
+                   kMoments[static_cast<size_t>(buffer.first)], kMoments[static_cast<size_t>(buffer.last)]);
+  }
+  return list + "</table></details>\n";
 }
 
 std::string ArenaLegend(const nlohmann::json& plan) {

@@ -10,6 +10,7 @@ namespace plimsoll {
 
 std::string ArenaMapSvg(const nlohmann::json& plan);
 // Classes of fill by life, and the life's name, for a legend.
+std::string ArenaList(const nlohmann::json& plan);  // the largest buffers in words, folded up: a map has no room for all names
 std::string ArenaLegend(const nlohmann::json& plan);
 
 }  // namespace plimsoll

@@ -90,8 +90,9 @@ std::string Row(const std::vector<std::string>& cells) {
   return row + "</tr>\n";
 }
 
-std::string Table(const std::vector<const char*>& heads, const std::string& rows) {
-  std::string table = "<div class=\"scroll\"><table class=\"examples\"><thead><tr>";
+// Its first column may be text, which takes a line of its own where there is little room.
+std::string Table(const std::vector<const char*>& heads, const std::string& rows, bool text = false) {
+  std::string table = fmt::format("<div class=\"scroll\"><table class=\"examples{}\"><thead><tr>", text ? " of-text" : "");
   for (const char* head : heads) fmt::format_to(std::back_inserter(table), "<th>{}</th>", head);
   return table + "</tr></thead>\n" + rows + "</table></div>\n";
 }
@@ -121,7 +122,7 @@ std::string ClassTable(const RunRecord& run, const std::vector<Sample>& samples)
     if (text) cells.insert(cells.begin(), Beginning(run, sample));
     rows += Row(cells);
   }
-  if (text) return Table({"begins with", "wanted", "given", "or"}, rows);
+  if (text) return Table({"begins with", "wanted", "given", "or"}, rows, true);
   return Table({"wanted", "given", "or"}, rows);
 }
 
@@ -143,7 +144,7 @@ std::string LabelTable(const RunRecord& run, const std::vector<Sample>& samples)
     if (text) cells.insert(cells.begin(), Beginning(run, sample));
     rows += Row(cells);
   }
-  if (text) return Table({"begins with", "wanted", "given"}, rows);
+  if (text) return Table({"begins with", "wanted", "given"}, rows, true);
   return Table({"wanted", "given"}, rows);
 }
 

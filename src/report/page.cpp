@@ -28,6 +28,7 @@ using Runs = std::vector<RunRecord>;
 constexpr double kFarBudget = 3.0;  // a budget so many times the plan is told, not drawn
 constexpr size_t kMostClasses = 32;
 constexpr size_t kMostLayerRows = 24;
+constexpr size_t kMostMetricsTold = 1;  // beside the page's first number
 
 // Words for the phases, as a reader of the page knows them.
 constexpr std::array<const char*, kPhases> kPhaseWords = {"read data", "forward",       "recompute", "slots",
@@ -136,6 +137,31 @@ std::string AccuracyCard(const Runs& runs) {
   return any ? Card("Accuracy", Curves(std::move(chart))) : "";
 }
 
+// A small chart for each metric that is not drawn elsewhere.
+std::string MetricsCard(const Runs& runs) {
+  std::string charts;
+  for (size_t number = 0; number < kShownMetrics; ++number) {
+    const char* name = ShownMetric(number) + 4;
+    Chart chart{.about = fmt::format("{} by update", name)};
+    for (size_t i = 0; i < runs.size(); ++i) {
+      ChartLine train{NameOf(runs, i, name), Look(i, 1), {}, true};
+      ChartLine valid{NameOf(runs, i, ShownMetric(number)), Look(i, 2), {}, true};
+      for (const RecordedEpoch& epoch : runs[i].epochs) {
+        for (const RecordedMetric& metric : epoch.metrics) {
+          if (metric.number != number) continue;
+          if (std::isfinite(metric.train)) train.points.push_back({epoch.update, metric.train});
+          if (std::isfinite(metric.valid)) valid.points.push_back({epoch.update, metric.valid});
+        }
+      }
+      chart.lines.push_back(std::move(train));
+      chart.lines.push_back(std::move(valid));
+    }
+    const bool any = std::any_of(chart.lines.begin(), chart.lines.end(), [](const auto& line) { return !line.points.empty(); });
+    if (any) charts += "<div>" + Curves(std::move(chart)) + "</div>\n";
+  }
+  return charts.empty() ? "" : Card("Metrics", "<div class=\"charts\">\n" + charts + "</div>\n", "wide");
+}
+
 std::string RateCard(const Runs& runs) {
   Chart chart{.about = "Learning rate by update", .from_zero = true};
   bool varies = false;
@@ -171,7 +197,7 @@ std::string OwnersCard(const RunRecord& run, const std::string& title) {
   std::vector<std::pair<std::string, double>> owners;
   if (run.plan.contains("owners") && run.plan["owners"].is_object()) {
     for (const auto& [name, bytes] : run.plan["owners"].items()) {
-      if (bytes.is_number()) owners.emplace_back(name, bytes.get<double>());
+      if (bytes.is_number() && bytes > 0) owners.emplace_back(name, bytes.get<double>());
     }
   }
   std::stable_sort(owners.begin(), owners.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -190,7 +216,7 @@ std::string ArenaCard(const RunRecord& run, const std::string& title) {
       title,
       "<p class=\"note\">Each box is a buffer: what it occupies, and from which moment of a step to which. Buffers that "
       "never meet share a place.</p>\n<div class=\"legend\">" +
-          ArenaLegend(run.plan) + "</div>\n" + ArenaMapSvg(run.plan));
+          ArenaLegend(run.plan) + "</div>\n" + ArenaMapSvg(run.plan) + ArenaList(run.plan));
 }
 
 // Whose bars have which colour.
@@ -227,9 +253,12 @@ std::string PhaseCard(const Runs& runs) {
 
 std::string LayerCard(const Runs& runs) {
   std::vector<BarRow> rows;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const RunRecord& run = runs[i];
-    for (size_t layer = 0; layer < run.layer_times.size() && rows.size() < kMostLayerRows; ++layer) {
+  size_t layers = 0;
+  for (const RunRecord& run : runs) layers = std::max(layers, run.layer_times.size());
+  for (size_t layer = 0; layer < layers; ++layer) {
+    for (size_t i = 0; i < runs.size() && rows.size() < kMostLayerRows; ++i) {
+      const RunRecord& run = runs[i];
+      if (layer >= run.layer_times.size()) continue;
       const LayerTime& time = run.layer_times[layer];
       const std::string forward = InUnit(time.forward_ms, ChartUnit::Milliseconds);
       const std::string backward = InUnit(time.backward_ms, ChartUnit::Milliseconds);
@@ -267,7 +296,10 @@ std::string ConfusionCard(const RunRecord& run, const std::string& title) {
       const Json& cell = counts[truth * classes + said];
       const double count = cell.is_number() ? cell.get<double>() : 0.0, share = all > 0.0 ? count / all : 0.0;
       fmt::format_to(out, "<td class=\"{}{}\" style=\"--p:{:.0f}\">{:.0f}</td>", truth == said ? "hit" : "miss",
-                     share > 0.6 ? " hot" : "", 90.0 * share, count);
+                     share > 0.6    ? " hot"
+                     : count == 0.0 ? " none"
+                                    : "",
+                     90.0 * share, count);
     }
     table += "</tr>\n";
   }
@@ -283,12 +315,14 @@ std::string LengthCard(const RunRecord& run) {
   for (const Json& count : lengths["counts"]) {
     if (count.is_number() && counts.size() < 200) counts.push_back(count.get<double>());
   }
-  std::string words = fmt::format("{:.0f} to {:.0f} steps, {:.1f} on average", NumberOf(lengths, "shortest"),
-                                  NumberOf(lengths, "longest"), NumberOf(lengths, "mean"));
+  const double shortest = NumberOf(lengths, "shortest"), longest = NumberOf(lengths, "longest");
+  std::string words = shortest == longest ? fmt::format("{} steps each", Grouped(longest))
+                                          : fmt::format("{} to {} steps, {:.1f} on average", Grouped(shortest),
+                                                        Grouped(longest), NumberOf(lengths, "mean"));
   if (!run.epochs.empty() && run.epochs.back().computed_row_steps > 0.0) {
     const RecordedEpoch& last = run.epochs.back();
-    words += fmt::format(" · useful steps / computed steps = {:.4g}, of {:.0f}; what runs again to save memory not counted",
-                         last.useful_row_steps / last.computed_row_steps, last.computed_row_steps);
+    words += fmt::format(" · useful steps / computed steps = {:.4g}, of {}; what runs again to save memory not counted",
+                         last.useful_row_steps / last.computed_row_steps, Grouped(last.computed_row_steps));
   }
   if (counts.size() < 2) return Card("Lengths of the sequences", "<p class=\"note\">" + words + "</p>\n");
   return Card("Lengths of the sequences", "<p class=\"note\">" + words + "</p>\n" +
@@ -310,19 +344,27 @@ struct Headline {
 };
 Headline ScoreOf(const RunRecord& run) {
   const bool ended = run.end.is_object();
-  const double accuracy = ended                ? NumberOf(run.end, "last_accuracy", -1.0)
-                          : run.epochs.empty() ? -1.0
-                                               : std::max(run.epochs.back().val_accuracy, run.epochs.back().accuracy);
-  const double loss = ended                         ? NumberOf(run.end, "last_loss", NAN)
-                      : run.epochs.empty()          ? NAN
-                      : run.epochs.back().has_valid ? run.epochs.back().val_loss
-                                                    : run.epochs.back().loss;
-  if (accuracy >= 0.0) {
-    std::string words = fmt::format("accuracy, loss {}", InUnit(loss, ChartUnit::Plain));
-    if (run.LearnsText()) words += fmt::format(", perplexity {}", InUnit(std::exp(loss), ChartUnit::Plain));
-    return {fmt::format("{:.2f} %", 100.0 * accuracy), words};
+  double accuracy = NumberOf(run.end, "last_accuracy", -1.0), loss = NumberOf(run.end, "last_loss", NAN);
+  if (!ended && !run.epochs.empty()) {
+    const RecordedEpoch& epoch = run.epochs.back();
+    accuracy = epoch.has_valid ? epoch.val_accuracy : epoch.accuracy;
+    loss = epoch.has_valid ? epoch.val_loss : epoch.loss;
   }
-  if (std::isfinite(loss)) return {InUnit(loss, ChartUnit::Plain), "loss"};
+  std::string more;
+  if (run.LearnsText()) {
+    more = fmt::format(", perplexity {}", InUnit(std::exp(loss), ChartUnit::Plain));
+  } else if (!run.epochs.empty()) {
+    const std::vector<RecordedMetric>& metrics = run.epochs.back().metrics;
+    for (size_t i = 0; i < std::min(metrics.size(), kMostMetricsTold); ++i) {
+      const char* name = ShownMetric(metrics[i].number) + 4;
+      const double value = ended ? NumberOf(run.end, fmt::format("last_{}", name).c_str(), NAN) : metrics[i].valid;
+      if (std::isfinite(value)) more += fmt::format(", {} {}", name, InUnit(value, ChartUnit::Plain));
+    }
+  }
+  if (accuracy >= 0.0)
+    return {fmt::format("{:.2f} %", 100.0 * accuracy),
+            fmt::format("accuracy, loss {}{}", InUnit(loss, ChartUnit::Plain), more)};
+  if (std::isfinite(loss)) return {InUnit(loss, ChartUnit::Plain), "loss" + more};
   return {};
 }
 
@@ -360,16 +402,22 @@ std::string CompareCard(const Runs& runs) {
   std::string table =
       fmt::format("<div class=\"scroll\"><table><thead><tr><th></th><th>{}</th><th>{}</th><th>ratio</th></tr></thead>\n",
                   XmlText(runs[0].name), XmlText(runs[1].name));
-  const auto row = [&](const char* name, ChartUnit unit, const std::function<double(const RunRecord&)>& value) {
+  const auto row = [&](const std::string& name, ChartUnit unit, const std::function<double(const RunRecord&)>& value) {
     const double a = value(runs[0]), b = value(runs[1]);
     if (!std::isfinite(a) && !std::isfinite(b)) return;
     const auto shown = [&](double number) { return std::isfinite(number) ? InUnit(number, unit) : std::string("-"); };
     fmt::format_to(std::back_inserter(table), "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", name, shown(a),
                    shown(b), a > 0.0 && std::isfinite(b) ? fmt::format("{:.3g}", b / a) : "-");
   };
-  const auto of_end = [](const char* key) { return [key](const RunRecord& run) { return NumberOf(run.end, key, NAN); }; };
+  const auto of_end = [](const std::string& key) {
+    return [key](const RunRecord& run) { return NumberOf(run.end, key.c_str(), NAN); };
+  };
   row("loss at the end", ChartUnit::Plain, of_end("last_loss"));
   row("accuracy at the end", ChartUnit::Share, of_end("last_accuracy"));
+  for (size_t i = 0; i < kShownMetrics; ++i) {
+    const std::string name = ShownMetric(i) + 4;
+    row(name + " at the end", ChartUnit::Plain, of_end("last_" + name));
+  }
   row("best val_loss", ChartUnit::Plain, [](const RunRecord& run) {
     double best = NAN;
     for (const RecordedEpoch& epoch : run.epochs) best = epoch.has_valid && !(epoch.val_loss >= best) ? epoch.val_loss : best;
@@ -470,13 +518,14 @@ std::string PageBody(const Runs& runs, const std::vector<std::string>& advice) {
     return cards;
   };
   html += LossCard(runs) + AccuracyCard(runs) + examples(/*wide=*/false) + MemoryCard(runs) + PhaseCard(runs);
+  html += MetricsCard(runs);
   if (runs.size() == 1) html += AdviceCard(advice);
   html += examples(/*wide=*/true);
   html += LayerCard(runs);
   for (const RunRecord& run : runs) {
     html += OwnersCard(run, titled("Who owns the planned bytes", run));
-    html += ArenaCard(run, titled("Map of the arena", run));
     html += ConfusionCard(run, titled("Which classes are taken for which", run));
+    html += ArenaCard(run, titled("Map of the arena", run));
   }
   html += LengthCard(runs[0]) + RateCard(runs) + "</div>\n";
   for (const RunRecord& run : runs) html += Details(run);

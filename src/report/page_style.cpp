@@ -45,7 +45,7 @@ svg .inside { fill:var(--inside); font-size:10.5px; pointer-events:none; }
 .f1 { fill:var(--c1); } .f2 { fill:var(--c2); } .f3 { fill:var(--c3); } .f4 { fill:var(--c4); }
 .faint { opacity:.55; }
 .legend { display:flex; flex-wrap:wrap; gap:2px 14px; font-size:12.5px; color:var(--dim); margin:0 0 6px; }
-.legend i { display:inline-block; width:14px; height:9px; border-radius:2px; margin-right:5px; }
+.legend i, td i { display:inline-block; width:14px; height:9px; border-radius:2px; margin-right:5px; }
 .legend svg { display:inline-block; width:20px; height:9px; margin-right:5px; }
 )"
                                R"(
@@ -56,27 +56,29 @@ svg .inside { fill:var(--inside); font-size:10.5px; pointer-events:none; }
 ul { margin:4px 0 0; padding-left:20px; } li { margin:0 0 6px; }
 table { border-collapse:collapse; font-size:13.5px; font-variant-numeric:tabular-nums; width:100%; }
 th, td { padding:4px 8px 4px 0; text-align:right; border-bottom:1px solid var(--grid); font-weight:400; overflow-wrap:anywhere; }
-th:first-child, td:first-child { text-align:left; color:var(--dim); } thead th { color:var(--dim); } td + td { white-space:nowrap; }
+th:first-child, td:first-child { text-align:left; color:var(--dim); } thead th { color:var(--dim); } td + td, thead th:last-child { white-space:nowrap; }
 .scroll { overflow-x:auto; }
 .confusion { width:auto; border-collapse:separate; border-spacing:2px; font-size:12px; }
 .confusion td, .confusion th { border:0; text-align:center; padding:3px 5px; min-width:30px; border-radius:3px; }
 .confusion td { color:var(--ink); background:color-mix(in srgb, var(--tone) calc(var(--p) * 1%), var(--ground)); }
 .confusion td.hit { --tone:var(--c1); } .confusion td.miss { --tone:var(--c2); }
-.confusion td.hot { color:#fff; } .confusion th { color:var(--dim); }
+.confusion td.hot { color:var(--card); } .confusion td.none { color:var(--dim); } .confusion th { color:var(--dim); }
 .named th span { writing-mode:vertical-rl; transform:rotate(180deg); white-space:nowrap; } .named th { text-align:left; vertical-align:bottom; }
-.named tr > th:first-child { white-space:nowrap; }
-.examples td, .examples th { text-align:left; color:var(--ink); white-space:normal; vertical-align:top; } .examples thead th { color:var(--dim); }
+.confusion tr > th:first-child { position:sticky; left:0; background:var(--card); white-space:nowrap; }
+.examples td, .examples th { text-align:left; color:var(--ink); white-space:normal; vertical-align:top; overflow-wrap:break-word; }
+.examples thead th { color:var(--dim); } .of-text td:first-child { width:60%; overflow-wrap:anywhere; }
 .right { color:var(--c1); } .wrong { color:var(--c2); }
 .steps { display:flex; flex-wrap:wrap; gap:3px 2px; align-items:flex-start; margin:0 0 12px; font:12.5px/1.35 ui-monospace, "DejaVu Sans Mono", monospace; }
 .steps span { display:flex; flex-direction:column; align-items:center; border-radius:3px; padding:0 3px; min-width:14px; background:var(--ground); }
-.steps b { font-weight:400; } .steps i, .steps em { font-style:normal; font-size:10.5px; } .steps i { color:var(--c2); } .steps em { color:var(--dim); }
+.steps b { font-weight:400; } .steps i, .steps em { font-style:normal; font-size:10.5px; } .steps i { color:var(--c2); } .steps em { color:var(--dim); } .steps .hit em { color:var(--ink); opacity:.8; }
 .steps .hit { background:color-mix(in srgb, var(--c1) calc(var(--p) * 1%), var(--ground)); } .steps .start { color:var(--dim); }
-.charts { display:grid; gap:12px; grid-template-columns:repeat(auto-fit, minmax(min(300px, 100%), 1fr)); }
+.charts { display:grid; gap:12px; grid-template-columns:repeat(auto-fit, minmax(min(300px, 100%), 1fr)); } .charts > div { max-width:480px; min-width:0; }
 details { margin-top:12px; } summary { cursor:pointer; color:var(--dim); }
 pre { overflow-x:auto; font-size:12px; line-height:1.45; background:var(--ground); padding:10px 12px; border-radius:8px; margin:8px 0 0; }
 footer { margin-top:24px; color:var(--dim); font-size:12.5px; }
 @media (max-width:480px) { main { padding:14px 10px 30px; } .card, .tile { padding:12px; } h1 { font-size:21px; }
-  .tiles { grid-template-columns:repeat(2, minmax(0, 1fr)); gap:8px; } .tile b { font-size:18px; } .cards .card { margin-bottom:8px; } }
+  .tiles { grid-template-columns:repeat(2, minmax(0, 1fr)); gap:8px; } .tile b { font-size:18px; } .cards .card { margin-bottom:8px; }
+  .of-text tr { display:grid; grid-template-columns:repeat(3, minmax(0, 1fr)); } .of-text tr > :first-child { grid-column:1 / -1; width:auto; border:0; padding-bottom:0; } }
 )";
 
 }  // namespace plimsoll

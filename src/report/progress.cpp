@@ -301,6 +301,7 @@ void Progress::Work(const WorkReport& report) {
   FillWorkLine(report, now);
   if (format_ == ProgressFormat::Bar) {
     DrawBar();
+    bar_passes_ = true;
   } else {
     WriteLine();
   }
@@ -449,24 +450,36 @@ ProgressLine::Look Progress::LookNow() const {
   return {.bar = true, .color = color_, .ascii = ascii_, .columns = known ? window.ws_col : kUsualColumns};
 }
 
-void Progress::DrawBar() {
-  const ProgressLine::Look look = LookNow();
-  out_.Clear();
-  // A window that has become narrower has broken the line that stands there into several: the first of them is where to draw.
-  const int broken = bar_on_screen_ ? (bar_columns_ - 1) / std::max(look.columns, 1) : 0;
+// A window that has become narrower has broken the line that stands there into several: the first of them is where to draw.
+void Progress::GoToBar(int columns) {
+  const int broken = bar_on_screen_ ? (bar_columns_ - 1) / std::max(columns, 1) : 0;
   if (broken > 0) out_.Add("\x1b[{}A", broken);
   out_.Append("\r");
   if (broken > 0) out_.Append("\x1b[J");
+}
+
+void Progress::DrawBar() {
+  const ProgressLine::Look look = LookNow();
+  out_.Clear();
+  GoToBar(look.columns);
   bar_columns_ = line_.Compose(look, out_);
   out_.Append("\x1b[K");  // what the last, longer line left behind
   bar_on_screen_ = true;
+  bar_passes_ = false;
   Write(out_.view());
 }
 
 void Progress::FinishBar() {
   if (!bar_on_screen_) return;
+  out_.Clear();
+  if (bar_passes_) {
+    GoToBar(LookNow().columns);
+    out_.Append("\x1b[K");
+  } else {
+    out_.Append("\n");
+  }
   bar_on_screen_ = false;
-  Write("\n");
+  Write(out_.view());
 }
 
 void Progress::WriteLine() {

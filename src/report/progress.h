@@ -71,9 +71,10 @@ class Progress final : public Observer {
   void TellLine();  // line_ for good, in the way of the format
   void AddMemory(int worth, int64_t bytes);
   ProgressLine::Look LookNow() const;
-  void DrawBar();    // over the line that stands there, without a newline
-  void FinishBar();  // leaves the cursor on a fresh line
-  void WriteLine();  // line_ as plain text with a newline
+  void GoToBar(int columns);  // adds to out_ what leads to the start of the bar that stands there
+  void DrawBar();             // over the line that stands there, without a newline
+  void FinishBar();           // leaves the cursor on a fresh line
+  void WriteLine();           // line_ as plain text with a newline
   void WriteStepJson(const StepReport& report);
   void WriteEpochJson(const EpochReport& report);
   void WriteOutputJson(const EpochReport& report, size_t number);
@@ -88,7 +89,8 @@ class Progress final : public Observer {
   Clock::duration interval_;
   Clock::time_point last_;  // when something about a step was written
   bool bar_on_screen_ = false;
-  int bar_columns_ = 0;  // of the bar that stands there
+  int bar_columns_ = 0;      // of the bar that stands there
+  bool bar_passes_ = false;  // it is of work that nobody asks for once it is done
   bool reader_gone_ = false;
 
   int64_t epoch_ = 0;  // the epoch that the next five are about

@@ -263,6 +263,20 @@ TEST_F(ProgressTest, ValidationIsShownLikeAnEpoch) {
   EXPECT_EQ(pipe.Read(), "{\"event\":\"work\",\"what\":\"validation\",\"epoch\":0,\"done\":30,\"total\":120}\n");
 }
 
+TEST_F(ProgressTest, ABarOfWorkThatIsDoneLeavesNothing) {
+  Channel terminal = Channel::Terminal(120);
+  auto progress = MakeProgress({.fd = terminal.writer(), .color = ColorMode::Never});
+  progress->Work({.what = "validation", .done = 30, .total = 120});
+  EXPECT_TRUE(terminal.Read().ends_with("\x1b[K"));
+  progress->Message("told");
+  EXPECT_EQ(terminal.Read(), "\r\x1b[Ktold\r\n");
+  ::usleep(110'000);
+  progress->Work({.what = "validation", .done = 60, .total = 120});
+  terminal.Read();
+  progress.reset();
+  EXPECT_EQ(terminal.Read(), "\r\x1b[K");
+}
+
 TEST_F(ProgressTest, TextOnItsWayIntoAStoreIsShownWithItsShareAndItsLines) {
   const ReadingReport report{.file = "a.tsv", .bytes = 25, .total_bytes = 100, .lines = 1234, .counts = true};
   Channel terminal = Channel::Terminal(120);

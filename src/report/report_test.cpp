@@ -46,7 +46,7 @@ class ReportTest : public testing::Test {
     plan.full_speed_bytes = 40'000'000;
     plan.recompute_factor = 1.5;
     plan.extra_time = 0.25;
-    plan.owners = {{"tape", 20'000'000}, {"program", 10'000'000}};
+    plan.owners = {{"tape", 20'000'000}, {"program", 10'000'000}, {"alignment", 0}};
     plan.buffers = {
         {.owner = layer, .name = "gates", .life = Life::Tape, .bytes = 20'000'000, .offset = 0, .first = 1, .last = 4}};
     EXPECT_TRUE(WriteTextFile(run + "/plan.json", PlanJson(plan)).ok());
@@ -81,17 +81,20 @@ class ReportTest : public testing::Test {
                 .times = &measured});
       if (update % 50 != 0) continue;
       EpochReport epoch{.epoch = update / 50, .epochs = 2, .updates = update, .seconds = 1.0, .valid_seconds = 0.5};
-      epoch.train = {.loss = 0.5, .accuracy = 0.75};
+      epoch.train = {.loss = 0.5, .accuracy = 0.95};
       epoch.has_valid = true;
       epoch.valid = {.loss = 0.25, .accuracy = 0.8};
+      epoch.valid.metrics.Add(Metric::F1Macro, 0.25 + static_cast<double>(epoch.epoch) / 8.0);
       epoch.peak_bytes = 29'500'000;
       epoch.useful_row_steps = 6 * update;
       epoch.computed_row_steps = 8 * update;
       log.Epoch(epoch);
     }
     const std::vector<int64_t> confusion = {5, 1, 2, 7};
+    Score last{.loss = 0.5, .accuracy = 0.8};
+    last.metrics.Add(Metric::F1Macro, 0.5);
     log.Ended({.first = {.loss = 1.5},
-               .last = {.loss = 0.5, .accuracy = 0.8},
+               .last = last,
                .updates = 100,
                .epochs = 2,
                .seconds = 2.0,
@@ -127,6 +130,35 @@ TEST_F(ReportTest, ThePageIsWholeAndNeedsNothingElse) {
   const Result<std::string> written = WriteReport(report.value(), {.run = run, .against = ""}, "");
   ASSERT_TRUE(written.ok());
   EXPECT_EQ(ReadWholeFile(run + "/report.html", 1 << 24).value(), page);
+}
+
+TEST_F(ReportTest, TheJobsMetricsAreDrawnAndTold) {
+  const Result<RunReport> report = MakeReport({.run = MakeRun("run"), .against = MakeRun("two")});
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(Count(report.value().page, "aria-label=\"f1_macro by update\""), 1u);
+  EXPECT_EQ(Count(report.value().page, "run val_f1_macro 0.5"), 1u) << "the last value is in the legend";
+  EXPECT_EQ(Count(report.value().page, "<td>f1_macro at the end</td><td>0.5</td><td>0.5</td><td>1</td>"), 1u);
+  EXPECT_EQ(Count(report.value().page, "recall"), 0u) << "nobody has asked for it";
+  const Result<RunReport> alone = MakeReport({.run = folder_ + "/run", .against = ""});
+  ASSERT_TRUE(alone.ok());
+  EXPECT_EQ(Count(alone.value().page, "accuracy, loss 0.5, f1_macro 0.5<"), 1u);
+}
+
+TEST_F(ReportTest, ThePageOfARunThatGoesOnBeginsWithTheLastValidation) {
+  const std::string run = MakeRun("run"), log = run + "/metrics.jsonl";
+  std::string lines = ReadWholeFile(log, 1 << 20).value();
+  lines.resize(lines.find("{\"event\":\"end\""));
+  ASSERT_TRUE(WriteTextFile(log, lines).ok());
+  const Result<RunReport> report = MakeReport({.run = run, .against = ""});
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(Count(report.value().page, "<b>80.00 %</b><span>accuracy, loss 0.25, f1_macro 0.5</span>"), 1u);
+}
+
+TEST_F(ReportTest, TheLargestBuffersAndOwnersAreListedAndNothingOfNoBytes) {
+  const Result<RunReport> report = MakeReport({.run = MakeRun("run"), .against = ""});
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(Count(report.value().page, "lstm.gates</td><td>20 MB</td><td>Forward to Back</td>"), 1u);
+  EXPECT_EQ(Count(report.value().page, "alignment"), 0u);
 }
 
 TEST_F(ReportTest, AdviceRestsOnThePlanAndOnWhatWasMeasured) {

@@ -79,20 +79,25 @@ void TakeStep(RunRecord& run, Sums& sums, const Json& line) {
 }
 
 void TakeEpoch(RunRecord& run, const Json& line) {
-  const RecordedEpoch epoch{.epoch = NumberOf(line, "epoch"),
-                            .update = NumberOf(line, "update"),
-                            .loss = NumberOf(line, "loss", NAN),
-                            .accuracy = NumberOf(line, "accuracy", -1.0),
-                            .val_loss = NumberOf(line, "val_loss", NAN),
-                            .val_accuracy = NumberOf(line, "val_accuracy", -1.0),
-                            .has_valid = line.contains("val_loss"),
-                            .seconds = NumberOf(line, "epoch_seconds"),
-                            .valid_seconds = NumberOf(line, "valid_seconds"),
-                            .peak_bytes = NumberOf(line, "peak_bytes"),
-                            .useful_row_steps = NumberOf(line, "useful_row_steps"),
-                            .computed_row_steps = NumberOf(line, "computed_row_steps")};
+  RecordedEpoch epoch{.epoch = NumberOf(line, "epoch"),
+                      .update = NumberOf(line, "update"),
+                      .loss = NumberOf(line, "loss", NAN),
+                      .accuracy = NumberOf(line, "accuracy", -1.0),
+                      .val_loss = NumberOf(line, "val_loss", NAN),
+                      .val_accuracy = NumberOf(line, "val_accuracy", -1.0),
+                      .has_valid = line.contains("val_loss"),
+                      .seconds = NumberOf(line, "epoch_seconds"),
+                      .valid_seconds = NumberOf(line, "valid_seconds"),
+                      .peak_bytes = NumberOf(line, "peak_bytes"),
+                      .useful_row_steps = NumberOf(line, "useful_row_steps"),
+                      .computed_row_steps = NumberOf(line, "computed_row_steps")};
+  for (size_t i = 0; i < kShownMetrics; ++i) {
+    const RecordedMetric metric{
+        .number = i, .train = NumberOf(line, ShownMetric(i) + 4, NAN), .valid = NumberOf(line, ShownMetric(i), NAN)};
+    if (!std::isnan(metric.train) || !std::isnan(metric.valid)) epoch.metrics.push_back(metric);
+  }
   DropFrom(run.epochs, epoch.update);
-  run.epochs.push_back(epoch);
+  run.epochs.push_back(std::move(epoch));
   Thin(run.epochs, kMostEpochs);
 }
 

@@ -6,12 +6,14 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "plimsoll/metric.h"
 #include "plimsoll/observer.h"
 #include "plimsoll/status.h"
 
@@ -27,6 +29,18 @@ struct RecordedStep {
   double planned_bytes = 0.0;
   double budget_bytes = 0.0;
 };
+// Of a score beside loss and accuracy, in the order in which a page shows them: names as the logs have them for validation.
+inline constexpr size_t kShownMetrics = kMetrics;
+constexpr const char* ShownMetric(size_t number) {
+  return number == 0 ? "val_label_error_rate"
+                     : kMetricFacts[number].monitored;  // accuracy, the first of them, has a place of its own
+}
+struct RecordedMetric {
+  size_t number = 0;  // of ShownMetric
+  double train = NAN;
+  double valid = NAN;
+};
+
 struct RecordedEpoch {
   double epoch = 0.0;
   double update = 0.0;
@@ -40,6 +54,7 @@ struct RecordedEpoch {
   double peak_bytes = 0.0;
   double useful_row_steps = 0.0;
   double computed_row_steps = 0.0;
+  std::vector<RecordedMetric> metrics = {};  // those that it tells
 };
 
 // Names of some numbers, as a page shows them.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -16,9 +17,33 @@ constexpr uint64_t kMostTensors = 1 << 16;
 constexpr uint64_t kMostName = 4096;
 constexpr int64_t kFloatsAtOnce = 4096;
 
+// The metrics of the score before training as the file has them.
+struct FileMetric {
+  int64_t metric = -1;  // of enum Metric; -1: none
+  double value = 0.0;
+};
+using FileMetrics = std::array<FileMetric, kMetrics>;
+
+FileMetrics ToFile(const MetricValues& metrics) {
+  FileMetrics file;
+  size_t count = 0;
+  for (const MetricValue& metric : metrics) file[count++] = {static_cast<int64_t>(metric.metric), metric.value};
+  return file;
+}
+
+// False: there is no such metric.
+bool FromFile(const FileMetrics& file, MetricValues& metrics) {
+  metrics = {};
+  for (const FileMetric& one : file) {
+    if (one.metric < -1 || one.metric >= static_cast<int64_t>(kMetrics)) return false;
+    if (one.metric >= 0) metrics.Add(static_cast<Metric>(one.metric), one.value);
+  }
+  return true;
+}
+
 // Every number of a state, in the order of the file.
-template <typename State, typename Visit>
-void VisitNumbers(State& state, const Visit& visit) {
+template <typename State, typename Metrics, typename Visit>
+void VisitNumbers(State& state, Metrics& first_metrics, const Visit& visit) {
   visit(state.updates);
   visit(state.epoch);
   visit(state.step);
@@ -33,6 +58,10 @@ void VisitNumbers(State& state, const Visit& visit) {
   for (auto& output : state.first.outputs) {
     visit(output.loss);
     visit(output.accuracy);
+  }
+  for (auto& metric : first_metrics) {
+    visit(metric.metric);
+    visit(metric.value);
   }
   for (auto& output : state.sums.outputs) {
     visit(output.loss);
@@ -56,7 +85,8 @@ void VisitNumbers(State& state, const Visit& visit) {
 uint64_t CountNumbers() {
   uint64_t count = 0;
   RunState state;
-  VisitNumbers(state, [&](auto&) { ++count; });
+  FileMetrics metrics;
+  VisitNumbers(state, metrics, [&](auto&) { ++count; });
   return count;
 }
 
@@ -106,9 +136,11 @@ bool ReadFront(SnapshotReader& reader, SnapshotFront& front, std::string& proble
     return false;
   }
   bool read = true;
-  VisitNumbers(front.state, [&](auto& value) { read = read && reader.Read(std::as_writable_bytes(std::span(&value, 1))); });
+  FileMetrics metrics;
+  VisitNumbers(front.state, metrics,
+               [&](auto& value) { read = read && reader.Read(std::as_writable_bytes(std::span(&value, 1))); });
   if (!read) return false;
-  if (!IsPossible(front.state)) {
+  if (!FromFile(metrics, front.state.first.metrics) || !IsPossible(front.state)) {
     problem = "its numbers are out of range";
     return false;
   }
@@ -158,7 +190,8 @@ char* RunContent::At(const Place& place) const {
 
 Status RunContent::WriteTo(SnapshotWriter& writer) {
   writer.Write(BytesOf(CountNumbers()));
-  VisitNumbers(state_, [&](const auto& value) { writer.Write(BytesOf(value)); });
+  const FileMetrics metrics = ToFile(state_.first.metrics);
+  VisitNumbers(state_, metrics, [&](const auto& value) { writer.Write(BytesOf(value)); });
   WriteText(writer, kernels_);
   WriteText(writer, job_);
   writer.Write(BytesOf(uint64_t{places_.size()}));

@@ -8,6 +8,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -291,10 +292,61 @@ class Verbs(CliTest):
         self.assertLess(result["last"]["loss"], result["first"]["loss"])
         self.assertLessEqual(result["peak_bytes"], result["budget_bytes"])
         self.assertTrue((self.folder / "runs/small").is_dir())
-        self.refused("train", "small.toml", "--out", "runs/small", says=["exists already"])
         without_file = self.run_cli("train", "--quiet", "--task=regress", "--data=generate:adding?steps=12&samples=64",
                                     '--model.layers=[{type="LSTM", units=4}, {type="Dense"}]', "--json")
         self.assertEqual(json.loads(without_file.stdout)["run"], "runs/regress")
+
+    def test_an_out_that_exists_stays_as_it_is_and_the_run_takes_a_new_name(self):
+        (self.folder / "taken").write_text("mine")
+        (self.folder / "dangling").symlink_to("nowhere")
+        (self.folder / "full").mkdir()
+        (self.folder / "full/job.toml").write_text("mine")
+        (self.folder / "full-2").write_text("mine, too")
+        for asked, used in [("taken", "taken-2"), ("full/", "full-3"), ("dangling", "dangling-2"), ("new/", "new"), ("new", "new-2")]:
+            done = self.run_cli("train", "small.toml", "--out", asked, "--json", "--no-report")
+            self.assertEqual(json.loads(done.stdout)["run"], used)
+            said = f"{asked.rstrip('/')} exists and stays as it is; this run is {used}\n"
+            self.assertEqual(said in done.stderr, used != "new", done.stderr)
+            self.assertTrue((self.folder / used / "model/job.toml").exists())
+        self.assertEqual((self.folder / "taken").read_text(), "mine")
+        self.assertEqual(os.listdir(self.folder / "full"), ["job.toml"])
+        self.assertEqual((self.folder / "full/job.toml").read_text(), "mine")
+        self.assertTrue((self.folder / "dangling").is_symlink())
+        told = self.run_cli("demo", "--max-steps", "2", "--out", "taken", "--log-format", "json").stderr.splitlines()[0]
+        self.assertEqual(json.loads(told), {"event": "message", "text": "taken exists and stays as it is; this run is taken-3"})
+        self.assertEqual(self.run_cli("train", "small.toml", "--out", "taken", "--quiet").stderr, "")
+
+    def test_a_folder_without_rights_is_exit_code_7_and_nothing_is_lost(self):
+        self.run_cli("train", "small.toml", "--out", "mine", "--quiet", "--no-report")
+        before = sorted(path.name for path in (self.folder / "mine").rglob("*"))
+        self.folder.chmod(0o755)
+        for program in [PROGRAM, PROGRAM + "-report"]:  # nobody may be kept out of the build folder
+            shutil.copy(program, self.folder)
+        program = self.folder / os.path.basename(PROGRAM)
+        (self.folder / "closed").mkdir(mode=0o700)
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        if not nobody:
+            (self.folder / "closed").chmod(0)
+            self.folder.chmod(0o555)
+            self.addCleanup(self.folder.chmod, 0o755)
+        for words, says in [(["small.toml", "--out", "new"], "new: cannot make the folder: no rights"),
+                            (["small.toml", "--out", "closed/run"], "closed/run: cannot make the folder: no rights"),
+                            (["small.toml"], "cannot make the folder runs")]:
+            done = subprocess.run([program, "train", *words, "--quiet"], cwd=self.folder, capture_output=True, text=True, timeout=60, **nobody)
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertIn(says, done.stderr)
+            self.assertEqual(done.stderr.count("plimsoll: "), 1, done.stderr)
+        if nobody:  # in a run of somebody else's
+            done = subprocess.run([program, "train", "--resume", "mine", "--quiet"], cwd=self.folder, capture_output=True, text=True,
+                                  timeout=60, **nobody)
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertEqual(done.stderr.count("plimsoll: "), 1, done.stderr)
+        self.assertEqual(sorted(path.name for path in (self.folder / "mine").rglob("*")), before)
+        self.assertEqual(self.run_cli("train", "--resume", "mine", "--quiet").stderr, "", "control: who may write goes on")
+
+    def test_a_parent_that_is_missing_is_named(self):
+        done = self.run_cli("train", "small.toml", "--out", "no/such/run", "--quiet", code=7)
+        self.assertIn("no/such/run: cannot make the folder: no/such is not there\n  try: mkdir -p no/such\n", done.stderr)
 
     def test_progress_into_a_pipe_has_no_escapes(self):
         done = self.run_cli("train", "small.toml", "--color", "always")

@@ -205,11 +205,17 @@ class Tasks(DataTest):
         # Another file has the model's features; a shop that it has not seen is all zeros, and told.
         other = table.replace("east", "west")
         path = self.put("b.csv", other)
-        score = json.loads(self.run_cli("evaluate", "full", "--data", path, "--json").stdout)
-        self.assertGreater(score["loss"], full["last"]["loss"])
+        done = self.run_cli("evaluate", "full", "--data", path, "--json")
+        self.assertGreater(json.loads(done.stdout)["loss"], full["last"]["loss"])
+        warning = "warning: 300 rows have a value in data.categories"
+        self.assertIn(warning, done.stderr)
+        self.assertIn("b.csv:602: 'shop' is \"west\"", done.stderr)
+        self.assertIn(warning, self.run_cli("evaluate", "full", "--data", path).stderr, "the Store is there already")
+        self.assertNotIn(warning, self.run_cli("evaluate", "full").stderr)
+        self.assertEqual(self.run_cli("evaluate", "full", "--data", path, "--quiet").stderr, "")
         _, told = self.train("forecast", self.folder / "a.csv", *words[:3], "--valid", path, '--data.categories=["shop", "weather"]',
                              "--epochs", "1", "--log-format", "line", layers=layers)
-        self.assertIn("warning: 300 rows have a value in data.categories", told)
+        self.assertIn(warning, told)
         self.assertIn("b.csv:602: 'shop' is \"west\"", told)
 
     def test_categories_and_dates_of_a_row_of_a_table(self):

@@ -259,6 +259,10 @@ class Tasks(PredictTest):
         said = self.predict("days", new)
         self.assertEqual([one["label"] for one in said[:4]], ["yes", "no", "no", "yes"])
         self.assertEqual(len(said), 5, "a category that training had not is none of them")
+        err = self.run_cli("predict", "days", new).stderr
+        self.assertIn("warning: 1 rows have a value in data.categories", err)
+        self.assertIn("new.csv:6: 'kind' is \"none\"", err)
+        self.assertEqual(self.run_cli("predict", "days", path).stderr, "")
         err = self.run_cli("predict", "days", stdin=b"odd\n", code=2).stderr
         self.assertIn("kind, day", err)
 

@@ -430,6 +430,22 @@ class Pages(RunTest):
         self.assertEqual([url for url in asked if not url.startswith(("file:", "data:", "about:"))], [])
         self.assertEqual([event for event in self.browser.events if event["method"] == "Runtime.exceptionThrown"], [])
 
+    def test_words_of_a_table_are_not_torn(self):
+        rows = [("warm sun and sand on a very long and lazy afternoon", "midsummer"), ("cold ice and snow", "midwinter")] * 30
+        (self.folder / "days.tsv").write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+        self.run_cli("train", "--task", "classify", "--data", "days.tsv", "--valid", "0.2", "--epochs", "2", "--out", "days", "--memory",
+                     "64MB", "--data.cache", self.folder / "cache", '--train.metrics=["f1_macro"]')
+        lines = ("Math.max(...[...document.querySelectorAll('.of-text td:nth-child(2)')].map(cell => {"
+                 "const range = document.createRange(); range.selectNodeContents(cell); return range.getClientRects().length }))")
+        for width in [400, 1100]:
+            self.browser.open(f"file://{self.folder}/days/report.html", width)
+            self.assertEqual(self.browser.value(lines), 1, width)
+            self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), width)
+            self.assertLessEqual(self.browser.value("document.querySelector('.charts svg').getBoundingClientRect().width"), 480)
+        self.browser.value("document.querySelectorAll('.of-text td').forEach(cell => cell.style.overflowWrap = 'anywhere')")
+        self.browser.value("document.querySelector('.of-text').style.width = '200px'")
+        self.assertGreater(self.browser.value(lines), 1, "control: a torn word is seen")
+
     def test_the_live_page_follows_a_run_to_its_end(self):
         training = subprocess.Popen([PROGRAM, "train", self.job, "--out", self.folder / "run", "--epochs", "4000", "--quiet"],
                                     cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

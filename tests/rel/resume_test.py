@@ -98,10 +98,10 @@ class Resume(unittest.TestCase):
         return job
 
     def straight_run(self, name, text):
-        """The job, and the folder and updates of a run of it that nothing has ended."""
+        """The job, and the folder and result of a run of it that nothing has ended."""
         if name not in self.straight:
             job = self.job(name, text)
-            self.straight[name] = (job, self.path("straight_" + name), self.call("train", job, "--out", self.path("straight_" + name))["updates"])
+            self.straight[name] = (job, self.path("straight_" + name), self.call("train", job, "--out", self.path("straight_" + name)))
         return self.straight[name]
 
     def same_model(self, a, b, why):
@@ -112,9 +112,9 @@ class Resume(unittest.TestCase):
         for number in range(RESUMES):
             base = rng.choice(["plain", "plain", "stateful"])
             manner = list(MANNERS)[number % len(MANNERS)]
-            job, straight, updates = self.straight_run(base + "_" + manner, (PLAIN if base == "plain" else STATEFUL) + MANNERS[manner])
+            job, straight, unbroken = self.straight_run(base + "_" + manner, (PLAIN if base == "plain" else STATEFUL) + MANNERS[manner])
             run = self.path(f"run{number}")
-            at = sorted(rng.sample(range(1, updates), 2))
+            at = sorted(rng.sample(range(1, unbroken["updates"]), 2))
             why = f"run {number}: {base} {manner}, ended after updates {at}"
             with self.subTest(why):
                 # The first part ends by a save that is the last thing it did: max_steps at a random update, in the middle of an epoch.
@@ -129,6 +129,8 @@ class Resume(unittest.TestCase):
                 result = self.call("train", job, "--resume", run + "_elsewhere", "--allow-changes", "--threads", str(rng.choice([1, 1, 2, 3])),
                                    cwd=tempfile.gettempdir())
                 self.assertEqual(result["resumed_at"], at[1])
+                for score in ["first", "last"]:
+                    self.assertEqual(result[score], unbroken[score], why)
                 self.same_model(run + "_elsewhere", straight, why)
 
     def running(self, *words):
@@ -181,13 +183,13 @@ class Resume(unittest.TestCase):
         self.assertEqual(os.readlink(os.path.join(run, "snapshots", "last")), "000001.plimsoll", "it went on to save")
 
     def test_max_time_ends_with_a_model_and_exit_code_0(self):
-        job, straight, updates = self.straight_run("long", PLAIN.replace("epochs = 5", "epochs = 30"))
+        job, straight, unbroken = self.straight_run("long", PLAIN.replace("epochs = 5", "epochs = 30"))
         run = self.path("timed")
         first = self.call("train", job, "--out", run, "--max-time", "0.05s")
         self.assertEqual(first["ended"], "max_time")
-        self.assertLess(first["updates"], updates)
+        self.assertLess(first["updates"], unbroken["updates"])
         rest = self.call("train", job, "--resume", "last", "--out", run)
-        self.assertEqual(rest["updates"], updates)
+        self.assertEqual(rest["updates"], unbroken["updates"])
         self.same_model(run, straight, "max-time")
 
     def test_two_processes_do_not_train_in_one_folder(self):
@@ -231,9 +233,9 @@ class Resume(unittest.TestCase):
         self.assertEqual(os.listdir(empty), [])
 
     def test_one_snapshot_alone_is_enough(self):
-        job, straight, updates = self.straight_run("plain_adam", PLAIN)
+        job, straight, unbroken = self.straight_run("plain_adam", PLAIN)
         run, alone = self.path("whole"), self.path("alone.plimsoll")
-        self.call("train", job, "--out", run, "--max-steps", str(updates // 2))
+        self.call("train", job, "--out", run, "--max-steps", str(unbroken["updates"] // 2))
         shutil.copy(os.path.realpath(os.path.join(run, "snapshots", "last")), alone)
         shutil.rmtree(run)
         self.call("train", job, "--resume", alone, "--out", self.path("from_alone"), "--allow-changes")
