@@ -61,7 +61,8 @@ Status CheckModel(const Job& job) {
     return Status::Usage("predict: the model has [[outputs]], and a line tells of one", "plimsoll evaluate scores all of them");
   if (job.task == Task::Lm)
     return Status::Usage("predict: a language model has no label to tell",
-                         "plimsoll generate makes text, plimsoll evaluate scores one");
+                         job.data.label_separator.empty() ? "plimsoll generate makes text, plimsoll evaluate scores one"
+                                                          : "plimsoll evaluate scores it");
   for (const LayerOptions& layer : job.layers) {
     const bool carries = std::visit(
         [](const auto& options) {
@@ -158,6 +159,7 @@ class Prediction {
   Status OpenArrays();
   Status Plan(std::unique_ptr<Samples> samples, int64_t rows, int64_t held_bytes);
   Status RunText();
+  Status AnswerWindow();
   Status RunArrays();
   Status RunWindow(int64_t first, int64_t count);
   Status FlushSome() { return lines_.size() < kWriteAtOnce ? Status::Ok() : Flush(); }
@@ -313,25 +315,30 @@ Status Prediction::RunArrays() {
 Status Prediction::RunText() {
   while (true) {
     const Result<bool> filled = source_->Fill();
+    if (filled.ok() && !filled.value()) break;
+    PLIMSOLL_RETURN_IF_ERROR(AnswerWindow());  // the lines before one that ends it, too
     if (!filled.ok()) {
-      PLIMSOLL_RETURN_IF_ERROR(Flush());  // what was predicted before stays
+      PLIMSOLL_RETURN_IF_ERROR(Flush());
       return filled.status();
-    }
-    if (!filled.value()) break;
-    if (window_->rows() > 0) PLIMSOLL_RETURN_IF_ERROR(RunWindow(0, window_->rows()));
-    const std::vector<std::string>& bad = source_->bad().first();
-    for (const InputWindow::Entry& entry : window_->entries()) {
-      const auto note = static_cast<size_t>(entry.note);
-      if (entry.row < 0) {
-        answers_->AppendBad(lines_, note < bad.size() ? std::string_view(bad[note]) : "a bad line");
-      } else {
-        answers_->Append(lines_, entry.row, window_->name(entry));
-      }
-      PLIMSOLL_RETURN_IF_ERROR(FlushSome());
     }
   }
   result_.bad = source_->bad().count();
   result_.bad_lines = source_->bad().first();
+  return Status::Ok();
+}
+
+Status Prediction::AnswerWindow() {
+  if (window_->rows() > 0) PLIMSOLL_RETURN_IF_ERROR(RunWindow(0, window_->rows()));
+  const std::vector<std::string>& bad = source_->bad().first();
+  for (const InputWindow::Entry& entry : window_->entries()) {
+    const auto note = static_cast<size_t>(entry.note);
+    if (entry.row < 0) {
+      answers_->AppendBad(lines_, note < bad.size() ? std::string_view(bad[note]) : "a bad line");
+    } else {
+      answers_->Append(lines_, entry.row, window_->name(entry));
+    }
+    PLIMSOLL_RETURN_IF_ERROR(FlushSome());
+  }
   return Status::Ok();
 }
 

@@ -138,6 +138,7 @@ class Texts(PredictTest):
         bad = b"a good film\nbroken \xff utf\n\nbad\n"
         out, err = self.run_cli("predict", "run", stdin=bad, code=3)
         self.assertIn("stdin:2:8", err)
+        self.assertEqual([json.loads(line)["label"] for line in out.splitlines()], ["pos"], "what stands before it is told")
         said = self.predict("run", "--skip-bad", "2", stdin=bad)
         self.assertEqual([answer.get("label") for answer in said], ["pos", None, None, "neg"])
         self.assertIn("stdin:2:8", said[1]["error"])
