@@ -83,7 +83,7 @@ struct DataOptions {
   std::optional<bool> header = std::nullopt;  // of a table; unset: there is one where a column is asked for by a name
   TokenKind tokens = TokenKind::Auto;         // auto: words, and characters for lm
   bool lower = false;                         // words in small letters
-  std::string label_separator = {};           // classify: a sample may have several labels, with this between them
+  std::string label_separator = {};           // a sample, or a step of tag and lm, may have several labels
   int64_t window = 0;           // lm: steps of a piece of one long text (0: a line is a text); forecast: steps seen
   int64_t horizon = 1;          // forecast: steps to say in advance
   int64_t stride = 1;           // forecast: steps between the beginnings of two samples

@@ -104,7 +104,8 @@ Result<File> File::OpenRead(const std::string& path) {
         fmt::format("{}: is {}; wanted a regular file", path, S_ISDIR(facts.st_mode) ? "a folder" : "a device or pipe"));
   }
   // No reading ahead by the kernel: pages on their way in cannot be taken back, and in a memory group of the budget's size the
-  // usual window (8 MB on some machines) is the end of the process. Our own reads are large enough.
+  // usual window (8 MB on some machines) is the end of the process. Our own reads are large enough, or asked for in time
+  // (Expect).
   ::posix_fadvise(descriptor.number(), 0, 0, POSIX_FADV_RANDOM);
   return File(std::move(descriptor), path, static_cast<int64_t>(facts.st_size));
 }
@@ -124,6 +125,10 @@ Status File::ReadAt(int64_t offset, int64_t bytes, void* out) const {
     bytes -= done;
   }
   return Status::Ok();
+}
+
+void File::Expect(int64_t offset, int64_t bytes) const {
+  ::posix_fadvise(descriptor_.number(), offset, bytes, POSIX_FADV_WILLNEED);
 }
 
 FileFacts File::Facts() const {

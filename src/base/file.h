@@ -51,6 +51,8 @@ class File {
   const std::string& path() const { return path_; }  // for messages
   // Fills out[0, bytes) from `offset`; all of it or an error.
   Status ReadAt(int64_t offset, int64_t bytes, void* out) const;
+  // Asks the system to have these bytes in its page cache when they are read soon. Does not wait, and promises nothing.
+  void Expect(int64_t offset, int64_t bytes) const;
   FileFacts Facts() const;  // as it is now
 
  private:

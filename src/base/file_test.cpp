@@ -1,9 +1,11 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +41,33 @@ TEST_F(FileTest, BytesAreReadAtAnyOffset) {
   ASSERT_TRUE(file.value().ReadAt(6, 4, got.data()).ok());
   EXPECT_EQ(got, "6789");
   EXPECT_TRUE(file.value().ReadAt(10, 0, got.data()).ok());
+}
+
+// Whether a page lies in the page cache: then it can be read without waiting. -1: the file system cannot tell.
+int IsCached(const std::string& path, int64_t offset) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char byte = 0;
+  const iovec place{&byte, 1};
+  if (::preadv2(file.number(), &place, 1, offset, RWF_NOWAIT) == 1) return 1;
+  return errno == EAGAIN ? 0 : -1;
+}
+
+TEST_F(FileTest, BytesThatAreExpectedComeIntoThePageCacheAndOthersDoNot) {
+  constexpr int64_t kExpected = 3 << 20, kOther = 1 << 20;
+  Put("a", std::string(4 << 20, 'x'));
+  const auto file = File::OpenRead(Path("a"));
+  ASSERT_TRUE(file.ok());
+  {
+    const Descriptor own(::open(Path("a").c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_EQ(::fsync(own.number()), 0);
+    ::posix_fadvise(own.number(), 0, 0, POSIX_FADV_DONTNEED);
+  }
+  if (IsCached(Path("a"), kExpected) != 0) GTEST_SKIP() << "files stay in memory here";
+  file.value().Expect(kExpected, 8192);
+  for (int wait = 0; wait < 200 && IsCached(Path("a"), kExpected + 8191) != 1; ++wait) ::usleep(10'000);
+  EXPECT_EQ(IsCached(Path("a"), kExpected), 1);
+  EXPECT_EQ(IsCached(Path("a"), kExpected + 8191), 1);
+  EXPECT_EQ(IsCached(Path("a"), kOther), 0) << "negative control";
 }
 
 TEST_F(FileTest, AReadBeyondTheEndNamesFileAndOffset) {

@@ -18,6 +18,7 @@ namespace plimsoll {
 enum class Piece : uint8_t {
   Update,        // the whole of it; first: its number
   Read,          // first: row group
+  ReadAhead,     // the system is asked for the next batch; first: its samples
   Zero,          // gradients to zero
   Advance,       // actions of the schedule; first: block, count: blocks
   AdvanceAgain,  // blocks that have been run before
@@ -34,7 +35,7 @@ enum class Piece : uint8_t {
   BackwardInTime,  // kernels of a recurrent layer
   WeightGradient,
 };
-inline constexpr size_t kPieces = 17;
+inline constexpr size_t kPieces = 18;
 
 struct TracedPiece {
   int64_t begin_ns = 0;

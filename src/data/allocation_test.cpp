@@ -20,6 +20,7 @@ int64_t AllocationsOfReading(Samples& samples) {
   const int64_t before = heap.allocations;
   for (int64_t sample = 0; sample < std::min<int64_t>(samples.count(), 100); ++sample) {
     const int64_t length = samples.length(sample);
+    samples.Expect(sample, 1000);
     EXPECT_TRUE(samples.ReadInputs(sample, 0, length, out.data()).ok());
     EXPECT_TRUE(samples.ReadTargets(sample, 0, samples.shape().target_per_step ? length : 1, out.data()).ok());
   }

@@ -36,6 +36,15 @@ struct BatchBuffers {
 };
 inline constexpr int64_t kRowBufferBytes = 64 * 1024;
 
+// Asks the system for the samples of the batch to come while this one runs: pages on their way in cannot be taken back, so that
+// a batch is asked for up to this size, and no further.
+inline constexpr int64_t kAheadBytes = 1024 * 1024;
+template <typename NumberOf>
+void ReadAhead(Samples& samples, int64_t count, const NumberOf& number_of) {
+  int64_t left = kAheadBytes;
+  for (int64_t i = 0; i < count && left > 0; ++i) left -= samples.Expect(number_of(i), left);
+}
+
 class Batch {
  public:
   // Where stretches of sequences lie on their way to the group.

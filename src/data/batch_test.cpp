@@ -37,6 +37,14 @@ class NumberedSamples final : public Samples {
     *static_cast<int32_t*>(out) = static_cast<int32_t>(sample % 2);
     return Status::Ok();
   }
+  int64_t Expect(int64_t sample, int64_t most) override {
+    expected.push_back(sample);
+    const int64_t asked = std::min(most, int64_t{300} * 1024);
+    expected_bytes += asked;
+    return asked;
+  }
+  std::vector<int64_t> expected;
+  int64_t expected_bytes = 0;
 
  private:
   SampleShape shape_;
@@ -112,6 +120,15 @@ TEST(Batch, NamesTheSameSampleWithAnyNumberOfThreads) {
     ASSERT_FALSE(group.ok());
     EXPECT_EQ(group.status().message(), "sample 35") << threads << " threads";
   }
+}
+
+TEST(ReadAhead, AsksForSamplesInTheirOrderUpToItsBound) {
+  NumberedSamples few(100, 1), many(100, 1);
+  ReadAhead(few, 3, [](int64_t i) { return 10 * i; });
+  EXPECT_EQ(few.expected, (std::vector<int64_t>{0, 10, 20}));
+  ReadAhead(many, 50, [](int64_t i) { return i; });
+  EXPECT_EQ(many.expected, (std::vector<int64_t>{0, 1, 2, 3})) << "300 KiB each";
+  EXPECT_EQ(many.expected_bytes, kAheadBytes);
 }
 
 }  // namespace

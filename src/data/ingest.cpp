@@ -56,11 +56,11 @@ class Ingestion {
 
  private:
   bool counts_tokens() const {
-    return !settings_.numbers() &&
+    return !settings_.numbers() && !settings_.set_steps() &&
            (settings_.tokens == TokenKind::Char || settings_.tokens == TokenKind::Word || makes_pieces());
   }
   bool makes_pieces() const { return settings_.tokens == TokenKind::Bpe; }
-  bool has_labels() const { return LearnsClasses(settings_.task) && settings_.task != Task::Lm; }
+  bool has_labels() const { return LearnsClasses(settings_.task) && (settings_.task != Task::Lm || settings_.set_steps()); }
   bool has_ends() const { return facts_.layout == StoreLayout::Documents; }
 
   void FindLayout();
@@ -76,6 +76,8 @@ class Ingestion {
   Status StoreSample(const TextSample& sample);
   Status StoreTokens(const TextSample& sample, int64_t steps);
   Status StoreLabels(const TextSample& sample, int64_t steps);
+  Status WriteSet(FileWriter& file, std::span<const int32_t> numbers);
+  Status WriteSets(FileWriter& file, const TextSample& sample, int64_t first, int64_t end);
   Status StoreRow(const TextSample& sample);
   Status WriteScale(const std::string& folder);
   Status EndSeries();
@@ -115,7 +117,8 @@ class Ingestion {
   std::vector<unsigned char> packed_;
   std::vector<float> floats_;
   std::vector<double> side_numbers_;  // of the row at hand
-  std::string first_unseen_;          // category that training does not have
+  std::string first_unseen_;          // category or label that training does not have
+  int64_t unseen_labels_ = 0;         // where a sample or a step has several
   bool stored_ = false;               // the sample at hand is no bad line
   // Series.
   std::string series_;
@@ -129,9 +132,10 @@ class Ingestion {
 void Ingestion::FindLayout() {
   facts_.layout = settings_.task == Task::Forecast ? StoreLayout::Series
                   : settings_.stream               ? StoreLayout::Stream
+                  : settings_.set_steps()          ? StoreLayout::Rows
                   : settings_.task == Task::Lm     ? StoreLayout::Documents
                                                    : StoreLayout::Rows;
-  facts_.ids = !settings_.numbers();
+  facts_.ids = !settings_.numbers() && !settings_.set_steps();
   facts_.target_per_step = settings_.task == Task::Tag || settings_.task == Task::Lm;
   facts_.target_classes = LearnsClasses(settings_.task) && !settings_.several_labels();
 }
@@ -333,6 +337,9 @@ Status Ingestion::Store(const std::string& folder) {
   facts_.classes = labels_.size();
   facts_.side = sides_.stored();
   const int64_t known_labels = labels_.size();
+  if (settings_.set_steps()) facts_.width = known_labels;
+  if (settings_.several_labels() && known_labels == 0)
+    return Status::Data(fmt::format("{}: not one label in all of it", request_.files[0]), "look at data.label and data.text");
 
   PLIMSOLL_RETURN_IF_ERROR(EachSample(/*counting=*/false, [&](const TextSample& sample) { return StoreSample(sample); }));
   if (series) PLIMSOLL_RETURN_IF_ERROR(EndSeries());
@@ -357,6 +364,9 @@ Status Ingestion::Store(const std::string& folder) {
         "warning: {} rows have a value in data.categories that training does not have; its features are all zeros there. The "
         "first: {}",
         facts_.unseen, first_unseen_));
+  if (unseen_labels_ > 0)
+    facts_.notes.push_back(fmt::format("warning: {} times a label is left out that training does not have. The first: {}",
+                                       unseen_labels_, first_unseen_));
   facts_.bad = bad_.count();
   facts_.bad_lines = bad_.first();
   if (!facts_.target_classes) facts_.classes = 0;
@@ -391,14 +401,16 @@ Status Ingestion::StoreSample(const TextSample& sample) {
     PLIMSOLL_RETURN_IF_ERROR(StoreTokens(sample, steps));
     if (!stored_) return Status::Ok();
     if (facts_.layout == StoreLayout::Stream) return Status::Ok();
-  } else {
+  } else if (!settings_.set_steps()) {
     if (facts_.samples == 0) facts_.width = sample.width;
     if (sample.width != facts_.width)
       return Bad(sample, fmt::format("has {} values a step, those before have {}", sample.width, facts_.width));
   }
   PLIMSOLL_RETURN_IF_ERROR(StoreLabels(sample, steps));
   if (!stored_) return Status::Ok();
-  if (!facts_.ids) {
+  if (settings_.set_steps()) {
+    PLIMSOLL_RETURN_IF_ERROR(WriteSets(*inputs_, sample, 0, steps));
+  } else if (!facts_.ids) {
     EncodeSides(sample);
     floats_.clear();
     for (int64_t step = 0; step < steps; ++step) {
@@ -464,7 +476,7 @@ Status Ingestion::StoreLabels(const TextSample& sample, int64_t steps) {
     const std::vector<float> values(sample.targets.begin(), sample.targets.end());
     return WriteValues<float>(*targets_, values);
   }
-  if (settings_.task == Task::Lm) {
+  if (!has_labels()) {
     stored_ = true;
     return Status::Ok();
   }
@@ -473,9 +485,13 @@ Status Ingestion::StoreLabels(const TextSample& sample, int64_t steps) {
     int64_t number = labels_.Find(label);
     if (number < 0) {
       PLIMSOLL_CHECK(given_, "labels were counted before they are stored");
-      if (!request_.new_labels || settings_.several_labels())
+      if (!request_.new_labels)
         return Bad(sample, fmt::format("the label \"{}\" is none of those that the model knows", label));
-      number = labels_.Add(label);
+      if (settings_.several_labels()) {  // which are as many as training has
+        if (unseen_labels_++ == 0) first_unseen_ = fmt::format("{}:{}: \"{}\"", *path_, sample.line, label.substr(0, 40));
+      } else {
+        number = labels_.Add(label);
+      }
     }
     ids_.push_back(static_cast<int32_t>(number));
   }
@@ -484,9 +500,29 @@ Status Ingestion::StoreLabels(const TextSample& sample, int64_t steps) {
     if (settings_.task == Task::Tag) ids_.resize(static_cast<size_t>(steps));
     return WriteValues<int32_t>(*targets_, ids_);
   }
+  if (!settings_.set_labels()) return WriteSet(*targets_, ids_);
+  const int64_t first = settings_.set_steps() ? 1 : 0;  // a step foretells the next one
+  return WriteSets(*targets_, sample, first, first + steps);
+}
+
+// A one for each label, zeros elsewhere; labels that training does not have are left out.
+Status Ingestion::WriteSet(FileWriter& file, std::span<const int32_t> numbers) {
   floats_.assign(static_cast<size_t>(labels_.size()), 0.0f);
-  for (const int32_t number : ids_) floats_[static_cast<size_t>(number)] = 1.0f;
-  return WriteValues<float>(*targets_, floats_);
+  for (const int32_t number : numbers) {
+    if (number >= 0) floats_[static_cast<size_t>(number)] = 1.0f;
+  }
+  return WriteValues<float>(file, floats_);
+}
+
+// Steps [first, end), whose labels have the numbers in ids_.
+Status Ingestion::WriteSets(FileWriter& file, const TextSample& sample, int64_t first, int64_t end) {
+  size_t label = 0;
+  for (int64_t step = 0; step < end; ++step) {
+    const size_t count = sample.sets[static_cast<size_t>(step)];
+    if (step >= first) PLIMSOLL_RETURN_IF_ERROR(WriteSet(file, std::span(ids_).subspan(label, count)));
+    label += count;
+  }
+  return Status::Ok();
 }
 
 void Ingestion::EncodeSides(const TextSample& sample) {

@@ -215,6 +215,100 @@ TEST(Ingest, TagsGoWithTokensOneForOne) {
   EXPECT_NE(uneven.status().message().find("2 tokens and 1 labels"), std::string::npos) << uneven.status().message();
 }
 
+constexpr const char* kChords = "{\"text\": [[60, 64], [], [\"64\"]]}\n{\"text\": [[62], [60]]}\n";
+
+// Rows of `width` of a sample's inputs.
+std::vector<float> Features(Samples& samples, int64_t sample) {
+  std::vector<float> values(static_cast<size_t>(samples.length(sample) * samples.shape().width));
+  EXPECT_TRUE(samples.ReadInputs(sample, 0, samples.length(sample), values.data()).ok());
+  return values;
+}
+std::vector<float> StepTargets(Samples& samples, int64_t sample) {
+  std::vector<float> values(static_cast<size_t>(samples.length(sample) * samples.shape().target_width));
+  EXPECT_TRUE(samples.ReadTargets(sample, 0, samples.length(sample), values.data()).ok());
+  return values;
+}
+
+TEST(Ingest, ASetOfLabelsAStepForetellsTheNextOne) {
+  const TestFolder folder;
+  const DataOptions data{.label_separator = ","};
+  for (const auto& [name, text] : {std::pair<const char*, const char*>{"a.jsonl", kChords},
+                                   {"b.txt", "60,64 , 64\n62 60\n"},
+                                   {"c.jsonl", "{\"text\": [\"60,64\", \"\", \"64\"]}\n{\"text\": \"62 60\"}\n"}}) {
+    Result<IngestedStore> store = Stored(folder, {folder.Put(name, text)}, data, Task::Lm);
+    ASSERT_TRUE(store.ok()) << name << ": " << store.status().message();
+    EXPECT_EQ(Contents(store->folder + "/labels.txt"), "60\n62\n64\n");
+    Result<std::unique_ptr<Samples>> samples = OpenStore(store->folder, {});
+    ASSERT_TRUE(samples.ok()) << name << ": " << samples.status().message();
+    ASSERT_EQ((*samples)->length(0), 2);
+    EXPECT_EQ(Features(**samples, 0), (std::vector<float>{1, 0, 1, 0, 0, 0})) << name;
+    EXPECT_EQ(StepTargets(**samples, 0), (std::vector<float>{0, 0, 0, 0, 0, 1})) << name;
+    EXPECT_EQ(Features(**samples, 1), (std::vector<float>{0, 1, 0})) << name;
+    EXPECT_EQ(StepTargets(**samples, 1), (std::vector<float>{1, 0, 0})) << name;
+  }
+  Result<IngestedStore> cut =
+      Stored(folder, {folder.Put("d.jsonl", kChords)}, {.label_separator = ",", .max_length = 1}, Task::Lm);
+  ASSERT_TRUE(cut.ok()) << cut.status().message();
+  EXPECT_EQ(cut->facts.cut, 1);
+  EXPECT_EQ(cut->facts.row_steps, 2);
+}
+
+TEST(Ingest, ATokenMayHaveASetOfLabels) {
+  const TestFolder folder;
+  const DataOptions data{.label_separator = "|"};
+  for (const auto& [name, text] :
+       {std::pair<const char*, const char*>{"a.jsonl", "{\"text\": [\"a\", \"b\"], \"label\": [[\"x\", \"y\"], []]}\n"},
+        {"b.conll", "a x|y\nb |\n"},
+        {"c.tsv", "text\tlabel\na b\tx|y |\n"}}) {
+    Result<IngestedStore> store = Stored(folder, {folder.Put(name, text)}, data, Task::Tag);
+    ASSERT_TRUE(store.ok()) << name << ": " << store.status().message();
+    Result<std::unique_ptr<Samples>> samples = OpenStore(store->folder, {});
+    ASSERT_TRUE(samples.ok()) << name << ": " << samples.status().message();
+    EXPECT_EQ(StepTargets(**samples, 0), (std::vector<float>{1, 1, 0, 0})) << name;
+  }
+}
+
+TEST(Ingest, ALabelOfAStepThatTrainingDoesNotHaveIsLeftOutAndTold) {
+  const TestFolder folder;
+  const DataOptions data{.label_separator = ","};
+  Result<IngestedStore> train = Stored(folder, {folder.Put("a.jsonl", kChords)}, data, Task::Lm);
+  ASSERT_TRUE(train.ok()) << train.status().message();
+  const std::string other = folder.Put("b.jsonl", "{\"text\": [[60], [61, 62]]}\n");
+  Result<IngestedStore> valid = Stored(folder, {other}, data, Task::Lm, train->folder);
+  ASSERT_TRUE(valid.ok()) << valid.status().message();
+  ASSERT_EQ(valid->facts.notes.size(), 1u);
+  EXPECT_NE(valid->facts.notes[0].find("b.jsonl:1: \"61\""), std::string::npos) << valid->facts.notes[0];
+  Result<std::unique_ptr<Samples>> samples = OpenStore(valid->folder, {});
+  EXPECT_EQ(StepTargets(**samples, 0), (std::vector<float>{0, 1, 0}));
+  EXPECT_FALSE(Stored(folder, {other}, data, Task::Lm, train->folder, /*new_labels=*/false).ok()) << "negative control";
+}
+
+TEST(Ingest, BadSetsOfLabelsAreRefusedWithTheirLine) {
+  const TestFolder folder;
+  struct Case {
+    const char* line;
+    const char* says;
+  };
+  for (const Case& one :
+       {Case{"{\"text\": [[60]]}", "has 1 steps; wanted two or more"}, Case{"{\"text\": [[60], 61]}", "wanted '['"},
+        Case{"{\"text\": [[60], [[61]]]}", "wanted a value"}, Case{"{\"text\": [[\"\"], [61]]}", "wanted a label"},
+        Case{"{\"notes\": [[1], [2]]}", "has no key \"text\"; it has notes"}}) {
+    const std::string path = folder.Put("a.jsonl", std::string(kChords) + one.line + "\n");
+    const Status status = Stored(folder, {path}, {.label_separator = ","}, Task::Lm).status();
+    EXPECT_EQ(status.exit_code(), 3) << one.line;
+    EXPECT_NE(status.message().find("a.jsonl:3:"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find(one.says), std::string::npos) << status.message();
+  }
+  EXPECT_EQ(Folders(folder), 0);
+  const std::string empty = folder.Put("e.jsonl", "{\"text\": [[], []]}\n");
+  EXPECT_NE(Stored(folder, {empty}, {.label_separator = ","}, Task::Lm).status().message().find("not one label"),
+            std::string::npos);
+  const std::string uneven = folder.Put("u.jsonl", "{\"text\": [\"a\"], \"label\": [[\"x\"], []]}\n");
+  EXPECT_NE(
+      Stored(folder, {uneven}, {.label_separator = ","}, Task::Tag).status().message().find("1 tokens and 2 lists of labels"),
+      std::string::npos);
+}
+
 TEST(Ingest, ATextIsItsOwnTargetOneStepAhead) {
   const TestFolder folder;
   Result<IngestedStore> store = Stored(folder, {folder.Put("a.txt", "ab\n\nba\n")}, {}, Task::Lm);

@@ -19,7 +19,7 @@ constexpr int kDeepest = 64;
 // nothing more is read.
 class JsonReader::Line {
  public:
-  Line(std::string_view text, std::string& bytes) : text_(text), bytes_(bytes) {
+  Line(std::string_view text, std::string& bytes, bool uneven = false) : text_(text), bytes_(bytes), uneven_(uneven) {
     bytes_.clear();
     bytes_.reserve(text.size());  // so that views into it stay where they are
   }
@@ -100,7 +100,7 @@ class JsonReader::Line {
     }
   }
 
-  void Value(Field& field, std::vector<std::string_view>& items) {
+  void Value(Field& field, Record& record) {
     field = {.present = true};
     const char sign = Peek();
     if (sign == '"') {
@@ -108,8 +108,8 @@ class JsonReader::Line {
     } else if (sign == '[') {
       ++at_;
       field.list = true;
-      field.first = items.size();
-      List(field, items);
+      field.first = record.items.size();
+      List(field, record);
     } else if (sign == '{') {
       Fail("an object, wanted text, a number or a list");
     } else {
@@ -119,10 +119,12 @@ class JsonReader::Line {
   }
 
  private:
-  void List(Field& field, std::vector<std::string_view>& items) {
+  void List(Field& field, Record& record) {
     if (Take(']')) return;
+    std::vector<std::string_view>& items = record.items;
     const bool nested = Peek() == '[';
     size_t width = 0;
+    if (nested && uneven_) field.first_inner = record.inner.size();
     do {
       const size_t before = items.size();
       if (nested) {
@@ -132,6 +134,10 @@ class JsonReader::Line {
             items.push_back(Item());
           } while (Take(','));
           Want(']');
+        }
+        if (uneven_) {
+          record.inner.push_back(items.size() - before);
+          continue;
         }
         if (width == 0) width = items.size() - before;
         if (items.size() - before != width || width == 0)
@@ -143,6 +149,7 @@ class JsonReader::Line {
     } while (!failed() && Take(','));
     Want(']');
     field.count = items.size() - field.first;
+    if (nested && uneven_) field.inner = record.inner.size() - field.first_inner;
     if (nested) field.width = std::max<size_t>(width, 1);
   }
   std::string_view Item() { return Peek() == '"' ? Text() : Word(); }
@@ -184,13 +191,15 @@ class JsonReader::Line {
 
   std::string_view text_;
   std::string& bytes_;
+  bool uneven_;
   size_t at_ = 0;
   std::string wrong_;
 };
 
 std::string JsonReader::Read(std::string_view text, Record& record) {
-  Line line(text, bytes_);
+  Line line(text, bytes_, uneven_);
   record.items.clear();
+  record.inner.clear();
   record.fields.assign(keys_.size(), {});
   size_t found = 0;
   seen_.assign(keys_.size(), false);
@@ -207,7 +216,7 @@ std::string JsonReader::Read(std::string_view text, Record& record) {
         continue;
       }
       if (seen_[wanted]) line.Fail(fmt::format("the key \"{}\" stands there twice", keys_[wanted]));
-      line.Value(record.fields[wanted], record.items);
+      line.Value(record.fields[wanted], record);
       for (size_t i = wanted; i < keys_.size(); ++i) {
         if (keys_[i] != keys_[wanted]) continue;
         record.fields[i] = record.fields[wanted];

@@ -15,7 +15,8 @@ struct Record;
 
 class JsonReader {
  public:
-  explicit JsonReader(std::vector<std::string> keys) : keys_(std::move(keys)) {}
+  // uneven: the inner lists of a list of lists may have any number of items, none included.
+  explicit JsonReader(std::vector<std::string> keys, bool uneven = false) : keys_(std::move(keys)), uneven_(uneven) {}
 
   // Fills the fields and items of the record. Returns what is wrong, "COLUMN: ..." ; empty: nothing.
   std::string Read(std::string_view line, Record& record);
@@ -25,6 +26,7 @@ class JsonReader {
  private:
   std::vector<std::string> keys_;
   std::vector<bool> seen_;
+  bool uneven_;
   std::string bytes_;  // texts of the line without their escapes; no longer than the line
 };
 

@@ -508,6 +508,13 @@ class NpySamples final : public Samples {
   Status ReadState(int64_t sample, float* out) override {
     return Read(*state_, lengths_, /*indices=*/false, 0, sample, 0, 1, out);
   }
+  int64_t Expect(int64_t sample, int64_t most) override {
+    int64_t asked = ExpectRows(x_, lengths_, sample, most);
+    for (const Column& y : ys_) asked += ExpectRows(y, target_lengths_ ? *target_lengths_ : lengths_, sample, most - asked);
+    if (weights_) asked += ExpectRows(*weights_, lengths_, sample, most - asked);
+    if (state_) asked += ExpectRows(*state_, lengths_, sample, most - asked);
+    return asked;
+  }
 
  private:
   NpySamples(const SampleShape& shape, Lengths lengths, Column x, std::vector<Column> ys, std::optional<Column> weights,
@@ -531,6 +538,14 @@ class NpySamples final : public Samples {
     const int64_t count = steps * column.layout.width;
     if (indices) return ReadIndices(column, lengths, element, count, bound, static_cast<int32_t*>(out));
     return ReadValues(column, lengths, element, count, static_cast<float*>(out));
+  }
+  static int64_t ExpectRows(const Column& column, const Lengths& lengths, int64_t sample, int64_t most) {
+    const int64_t rows = column.layout.rows == Rows::PerSample ? 1 : lengths.length(sample);
+    const int64_t element_bytes = NpyTypeBytes(column.array.type);
+    const int64_t asked = std::min(rows * column.layout.width * element_bytes, most);
+    if (asked > 0)
+      column.array.file->Expect(column.array.offset + FirstElement(column.layout, lengths, sample, 0) * element_bytes, asked);
+    return asked;
   }
 
   SampleShape shape_;

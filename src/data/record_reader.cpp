@@ -224,7 +224,8 @@ class TableReader final : public RecordReader {
 
 class JsonLinesReader final : public RecordReader {
  public:
-  JsonLinesReader(LineReader lines, std::vector<std::string> keys) : RecordReader(std::move(lines)), reader_(std::move(keys)) {}
+  JsonLinesReader(LineReader lines, std::vector<std::string> keys, bool uneven)
+      : RecordReader(std::move(lines)), reader_(std::move(keys), uneven) {}
 
   Result<bool> Next(Record& record) override {
     do {
@@ -373,7 +374,8 @@ Result<std::unique_ptr<RecordReader>> RecordReader::Open(const std::string& path
       return std::unique_ptr<RecordReader>(std::move(table));
     }
     case DataFormat::Jsonl:
-      return std::unique_ptr<RecordReader>(std::make_unique<JsonLinesReader>(std::move(lines).value(), request.columns));
+      return std::unique_ptr<RecordReader>(
+          std::make_unique<JsonLinesReader>(std::move(lines).value(), request.columns, request.uneven));
     case DataFormat::Conll:
       return std::unique_ptr<RecordReader>(std::make_unique<ConllReader>(std::move(lines).value(), request.columns));
     default:

@@ -29,14 +29,17 @@ struct Field {
   std::string_view text;  // stays until the next record
   size_t first = 0;
   size_t count = 0;
-  size_t width = 1;  // of a list of lists: items of each inner one, which are all alike
+  size_t width = 1;        // of a list of lists: items of each inner one, which are all alike
+  size_t first_inner = 0;  // with RecordRequest::uneven, of a list of lists: `inner` counts from here on
+  size_t inner = 0;
 };
 
 struct Record {
   int64_t line = 0;           // where it begins
   std::vector<Field> fields;  // of the columns asked for, in that order
   std::vector<std::string_view> items;
-  std::string problem;  // "LINE: what is wrong"; empty: nothing
+  std::vector<size_t> inner;  // items of each inner list
+  std::string problem;        // "LINE: what is wrong"; empty: nothing
 };
 
 struct RecordRequest {
@@ -44,6 +47,7 @@ struct RecordRequest {
   DataFormat format = DataFormat::Auto;
   std::optional<bool> header = std::nullopt;  // of tables; unset: there is one where a column is asked for by a name
   LineReader::Options lines;
+  bool uneven = false;  // jsonl: inner lists may have any number of items
 };
 
 class RecordReader {

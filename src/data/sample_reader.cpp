@@ -56,6 +56,7 @@ class RecordSamples final : public SampleReader {
     sample.tokens.clear();
     sample.values.clear();
     sample.labels.clear();
+    sample.sets.clear();
     sample.targets.clear();
     sample.categories.clear();
     sample.dates.clear();
@@ -67,17 +68,21 @@ class RecordSamples final : public SampleReader {
     } else {
       const Field& field = record_.fields[column++];
       if (settings_.task == Task::Lm && !field.list && Trimmed(field.text).empty()) return false;
-      TakeTokens(field, sample);
+      settings_.set_steps() ? TakeSets(field, settings_.text, sample) : TakeTokens(field, sample);
     }
     for (size_t i = 0; i < settings_.label.size(); ++i, ++column) TakeLabel(record_.fields[column], settings_.label[i], sample);
     for (const std::string& name : settings_.sides.categories) TakeCategory(record_.fields[column++], name, sample);
     for (const std::string& name : settings_.sides.dates) TakeDate(record_.fields[column++], name, sample);
     if (!settings_.series.empty()) sample.series = record_.fields[column].text;
     if (!problem_.empty()) return true;
-    if (sample.steps() == 0) Refuse("the text has no tokens");
+    if (settings_.set_steps() && sample.sets.size() < 2)
+      Refuse(fmt::format("has {} steps; wanted two or more, so that one is to be foretold", sample.sets.size()));
+    if (!settings_.set_steps() && sample.steps() == 0) Refuse("the text has no tokens");
     const bool tagged = settings_.task == Task::Tag && !settings_.label.empty();
-    if (tagged && sample.labels.size() != static_cast<size_t>(sample.steps()))
-      Refuse(fmt::format("has {} tokens and {} labels; wanted a label for each token", sample.steps(), sample.labels.size()));
+    const size_t tags = settings_.set_labels() ? sample.sets.size() : sample.labels.size();
+    if (tagged && tags != static_cast<size_t>(sample.steps()))
+      Refuse(fmt::format("has {} tokens and {} {}; wanted {} for each token", sample.steps(), tags,
+                         settings_.set_labels() ? "lists of labels" : "labels", settings_.set_labels() ? "one" : "a label"));
     return true;
   }
 
@@ -149,6 +154,7 @@ class RecordSamples final : public SampleReader {
       return;
     }
     if (!field.present && !settings_.several_labels()) return Refuse(fmt::format("'{}' is missing; wanted a label", name));
+    if (settings_.set_labels()) return TakeSets(field, name, sample);
     if (field.list) {
       if (settings_.task == Task::Classify && !settings_.several_labels())
         return Refuse(fmt::format("'{}' is a list; several labels a sample need data.label_separator", name));
@@ -156,14 +162,41 @@ class RecordSamples final : public SampleReader {
     } else if (settings_.task == Task::Tag) {
       for (const std::string_view label : Blanks(field.text)) AddLabel(label, name, sample);
     } else if (settings_.several_labels()) {
-      std::string_view rest = field.text;
-      while (!Trimmed(rest).empty()) {
-        const size_t end = std::min(rest.find(settings_.label_separator), rest.size());
-        AddLabel(rest.substr(0, end), name, sample);
-        rest.remove_prefix(std::min(end + settings_.label_separator.size(), rest.size()));
-      }
+      AddSeparated(field.text, name, sample);
     } else {
       AddLabel(field.text, name, sample);
+    }
+  }
+
+  // A set of labels a step: a list of lists, or texts with the separator between the labels; the separator alone is no label.
+  void TakeSets(const Field& field, std::string_view name, TextSample& sample) {
+    if (!field.present) return Refuse(fmt::format("'{}' is missing; wanted labels of each step", name));
+    if (field.inner > 0) {
+      size_t item = field.first;
+      for (size_t i = 0; i < field.inner; ++i) {
+        const size_t count = record_.inner[field.first_inner + i];
+        for (size_t label = 0; label < count; ++label) AddLabel(record_.items[item++], name, sample);
+        sample.sets.push_back(count);
+      }
+      return;
+    }
+    const auto add = [&](std::string_view step) {
+      const size_t before = sample.labels.size();
+      if (Trimmed(step) != settings_.label_separator) AddSeparated(step, name, sample);
+      sample.sets.push_back(sample.labels.size() - before);
+    };
+    if (field.list) {
+      for (size_t i = 0; i < field.count; ++i) add(record_.items[field.first + i]);
+    } else {
+      for (const std::string_view step : Blanks(field.text)) add(step);
+    }
+  }
+
+  void AddSeparated(std::string_view rest, std::string_view name, TextSample& sample) {
+    while (!Trimmed(rest).empty()) {
+      const size_t end = std::min(rest.find(settings_.label_separator), rest.size());
+      AddLabel(rest.substr(0, end), name, sample);
+      rest.remove_prefix(std::min(end + settings_.label_separator.size(), rest.size()));
     }
   }
 
@@ -226,8 +259,14 @@ Status CheckSettings(const TextSettings& settings) {
   if (!values && settings.label.size() > 1)
     return Status::Usage("data.label: a list of columns, which belongs to values: regress and forecast",
                          "one column; with data.label_separator it may hold several labels");
-  if (settings.several_labels() && settings.task != Task::Classify)
-    return Status::Usage("data.label_separator: several labels a sample belong to task \"classify\"", "leave it out");
+  if (settings.several_labels() && !LearnsClasses(settings.task))
+    return Status::Usage("data.label_separator: several labels belong to tasks \"classify\", \"tag\" and \"lm\"",
+                         "leave it out");
+  if (settings.set_labels() && settings.label_separator.find_first_of(" \t") != std::string::npos)
+    return Status::Usage("data.label_separator: blanks stand between the steps, and cannot stand between the labels of one",
+                         "for example label_separator = \",\"");
+  if (settings.set_steps() && settings.stream)
+    return Status::Usage("data.window: a text whose steps are sets of labels is a record of its own", "leave it out");
   if (settings.task == Task::Lm && settings.numbers())
     return Status::Usage("data.inputs, categories and dates: a language model reads text", "name the column with data.text");
   if (settings.task == Task::Tag && settings.numbers())
@@ -383,7 +422,11 @@ Result<std::unique_ptr<SampleReader>> SampleReader::Open(const std::string& path
     if (!reader.ok()) return reader.status();
     return std::unique_ptr<SampleReader>(std::make_unique<StreamReader>(std::move(reader).value(), tokenizer, bad));
   }
-  RecordRequest request{.columns = settings.inputs, .format = settings.format, .header = settings.header, .lines = lines};
+  RecordRequest request{.columns = settings.inputs,
+                        .format = settings.format,
+                        .header = settings.header,
+                        .lines = lines,
+                        .uneven = settings.set_labels()};
   if (!settings.numbers()) request.columns = {settings.text};
   request.columns.insert(request.columns.end(), settings.label.begin(), settings.label.end());
   for (const std::vector<std::string>* names : {&settings.sides.categories, &settings.sides.dates})

@@ -45,7 +45,9 @@ struct TextSettings {
   bool numbers() const { return !inputs.empty() || has_sides(); }
   bool has_sides() const { return !sides.empty(); }
   bool several_labels() const { return !label_separator.empty(); }
-  std::string AsText() const;  // the same text: the same Store
+  bool set_labels() const { return several_labels() && task != Task::Classify; }  // a step has a set of labels
+  bool set_steps() const { return set_labels() && task == Task::Lm; }             // and these are all that it has
+  std::string AsText() const;                                                     // the same text: the same Store
 };
 // `path`: the first file, whose format decides the columns where the job leaves them open.
 Result<TextSettings> SettingsOf(const DataOptions& data, Task task, const std::string& path);
@@ -78,11 +80,13 @@ struct TextSample {
   std::vector<std::string_view> categories;  // empty: missing
   std::vector<CalendarTime> dates;
   std::vector<std::string_view> labels;
+  std::vector<size_t> sets;  // labels of each step, where a step has several
   std::vector<double> targets;
   std::string_view series;
 
   int64_t steps() const {
     if (width == 0) return 1;
+    if (tokens.empty() && !sets.empty()) return static_cast<int64_t>(sets.size()) - 1;  // the last one is only foretold
     return values.empty() ? static_cast<int64_t>(tokens.size()) : static_cast<int64_t>(values.size()) / width;
   }
 };

@@ -72,6 +72,8 @@ class Samples {
   virtual Status ReadTargetsOf(size_t /*output*/, int64_t sample, int64_t first, int64_t steps, void* out) {
     return ReadTargets(sample, first, steps, out);
   }
+  // Asks the system for what the sample will be read from, at most so many bytes; returns how many. Data in memory need none.
+  virtual int64_t Expect(int64_t /*sample*/, int64_t /*most*/) { return 0; }
   // Of values: how a column of the targets was scaled.
   virtual TargetUnit target_unit(int64_t /*column*/) const { return {}; }
   // With shape().weighted: what the sample counts, 0 or more.

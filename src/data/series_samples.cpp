@@ -64,6 +64,11 @@ class SeriesSamples final : public Samples {
       for (int64_t i = 0; i < targets_; ++i) *values++ = ScaledAt(row + sides_.stored(), inputs_ + i);
     });
   }
+  int64_t Expect(int64_t sample, int64_t most) override {
+    const int64_t row_bytes = columns() * 8, asked = std::min((view_.window + view_.horizon) * row_bytes, most);
+    rows_.Expect(RowOf(sample) * row_bytes, asked);
+    return asked;
+  }
 
  private:
   int64_t columns() const { return inputs_ + sides_.stored() + targets_; }

@@ -80,6 +80,13 @@ Status ReadIds(const File& file, int64_t first, int64_t count, int64_t bytes, vo
   return Status::Ok();
 }
 
+// Items of `bytes` each, at most so many bytes in all.
+int64_t ExpectItems(const File& file, int64_t first, int64_t count, int64_t bytes, int64_t most) {
+  const int64_t asked = std::min(count * bytes, most);
+  if (asked > 0) file.Expect(first * bytes, asked);
+  return asked;
+}
+
 SampleShape ShapeOf(const StoreFacts& facts) {
   return {.ids = facts.ids,
           .width = facts.width,
@@ -131,6 +138,13 @@ class RowSamples final : public Samples {
     PLIMSOLL_RETURN_IF_ERROR(targets_.ReadAt(item * bytes, steps * bytes, out));
     return shape_.target_classes ? CheckBelow(targets_, out, steps, shape_.classes) : Status::Ok();
   }
+  int64_t Expect(int64_t sample, int64_t most) override {
+    const int64_t row = lengths_.first_row(sample), steps = length(sample);
+    const int64_t row_bytes = shape_.ids ? id_bytes_ : (values_ + static_cast<int64_t>(side_.size())) * 4;
+    const int64_t asked = ExpectItems(inputs_, row, steps, row_bytes, most);
+    const bool each = shape_.target_per_step;
+    return asked + ExpectItems(targets_, each ? row : sample, each ? steps : 1, shape_.target_width * 4, most - asked);
+  }
 
  private:
   // Steps are read into the end of out, and widened from its front on: each is read before its place is written.
@@ -172,6 +186,9 @@ class DocumentSamples final : public Samples {
   Status ReadTargets(int64_t sample, int64_t first, int64_t steps, void* out) override {
     return ReadInputs(sample, first + 1, steps, out);
   }
+  int64_t Expect(int64_t sample, int64_t most) override {
+    return ExpectItems(inputs_, lengths_.first_row(sample), length(sample) + 1, id_bytes_, most);
+  }
 
  private:
   SampleShape shape_;
@@ -202,6 +219,9 @@ class StreamSamples final : public Samples {
   }
   Status ReadTargets(int64_t sample, int64_t first, int64_t steps, void* out) override {
     return ReadInputs(sample, first + 1, steps, out);
+  }
+  int64_t Expect(int64_t sample, int64_t most) override {
+    return ExpectItems(inputs_, Start(sample), length(sample) + 1, id_bytes_, most);
   }
 
  private:

@@ -147,7 +147,11 @@ void Answers::Append(std::string& out, int64_t row, std::string_view name) const
       AppendSpelling(out, item, steps);
       break;
     case Kind::Labels:
-      AppendLabels(out, item);
+      if (options_.per_step) {
+        AppendSets(out, item, steps);
+      } else {
+        AppendLabels(out, item);
+      }
       break;
     case Kind::Values:
       AppendValues(out, item, options_.per_step ? steps : 1);
@@ -253,6 +257,33 @@ void Answers::AppendLabels(std::string& out, int64_t item) const {
   each([&](int32_t i) { AddName(out, i); });
   out += "],\"probabilities\":[";
   each([&](int32_t i) { AddNumber(out, p[i]); });
+  out += ']';
+}
+
+// The labels of each step: lists of lists; in a table with commas between them, and blanks between the steps. A comma alone is
+// a step without a label.
+void Answers::AppendSets(std::string& out, int64_t item, int64_t steps) const {
+  const auto each = [&](const auto& add) {
+    for (int64_t step = 0; step < steps; ++step) {
+      const float* p = numbers_.data() + (item + step) * options_.width;
+      bool first = true;
+      if (step > 0) out += json() ? ',' : ' ';
+      if (json()) out += '[';
+      for (int64_t i = 0; i < options_.width; ++i) {
+        if (!(p[i] > 0.5f)) continue;
+        if (!first) out += ',';
+        first = false;
+        add(static_cast<int32_t>(i), p[i]);
+      }
+      if (json()) out += ']';
+      if (first && !json()) out += ',';
+    }
+  };
+  if (!json()) return each([&](int32_t i, float) { AddName(out, i); });
+  out += "\"labels\":[";
+  each([&](int32_t i, float) { AddName(out, i); });
+  out += "],\"probabilities\":[";
+  each([&](int32_t, float p) { AddNumber(out, p); });
   out += ']';
 }
 

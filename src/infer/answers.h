@@ -62,6 +62,7 @@ class Answers final : public OutputSink {
   void AppendTags(std::string& out, int64_t item, int64_t steps) const;
   void AppendSpelling(std::string& out, int64_t item, int64_t steps) const;
   void AppendLabels(std::string& out, int64_t item) const;
+  void AppendSets(std::string& out, int64_t item, int64_t steps) const;
   void AppendValues(std::string& out, int64_t item, int64_t steps) const;
   void AppendForecast(std::string& out, int64_t item, std::string_view name) const;
 

@@ -96,6 +96,26 @@ TEST(Answers, SeveralLabelsAreThoseAboveAHalf) {
             "{\"labels\":[],\"probabilities\":[]}\n");
 }
 
+TEST(Answers, SeveralLabelsOfAStepAreAListForEach) {
+  const Three three;
+  AnswerOptions options{
+      .kind = AnswerOptions::Kind::Labels, .per_step = true, .width = 2, .rows = 4, .steps = 16, .names = Names({"x", "y"})};
+  // Packed: step 0 of samples 1, 0, 2; step 1 of 1, 0; step 2 of 1.
+  const std::array<float, 12> y = {100, 100, -1, 100, -1, -1, -1, -1, 100, 100, 100, -1};
+  Answers json(options);
+  json.Start(three.window, 0, 3);
+  json.Rows(0, three.group, 0, 6, y.data(), 2);
+  EXPECT_EQ(LinesOf(json),
+            "{\"labels\":[[\"y\"],[\"x\",\"y\"]],\"probabilities\":[[1],[1,1]]}\n"
+            "{\"labels\":[[\"x\",\"y\"],[],[\"x\"]],\"probabilities\":[[1,1],[],[1]]}\n"
+            "{\"labels\":[[]],\"probabilities\":[[]]}\n");
+  options.format = PredictFormat::Tsv;
+  Answers tsv(options);
+  tsv.Start(three.window, 0, 3);
+  tsv.Rows(0, three.group, 0, 6, y.data(), 2);
+  EXPECT_EQ(LinesOf(tsv), "y x,y\nx,y , x\n,\n");
+}
+
 TEST(Answers, ForecastsAreInTheUnitOfTheData) {
   const Three three;
   AnswerOptions options{.kind = AnswerOptions::Kind::Forecast, .width = 4, .rows = 4, .steps = 16};

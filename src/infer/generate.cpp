@@ -237,6 +237,9 @@ Result<GenerateResult> Generate(const GenerateRequest& request) {
     return Status::Usage(
         fmt::format("{}: is a model of task \"{}\", and text comes from language models", request.model, TaskName(job.task)),
         "train one with --task lm");
+  if (!job.data.label_separator.empty())
+    return Status::Usage(fmt::format("{}: its steps are sets of labels, which make no text", request.model),
+                         "plimsoll evaluate scores it");
   const std::string vocabulary_file = fmt::format("{}/{}", folder.value(), kVocabularyFile);
   std::error_code ignored;
   if (job.data.tokens == TokenKind::Ids || !std::filesystem::exists(vocabulary_file, ignored))

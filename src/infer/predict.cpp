@@ -57,7 +57,8 @@ Status CheckModel(const Job& job) {
     return Status::Usage("predict: the model has [[outputs]], and a line tells of one", "plimsoll evaluate scores all of them");
   if (job.task == Task::Lm)
     return Status::Usage("predict: a language model has no label to tell",
-                         "plimsoll generate makes text, plimsoll evaluate scores one");
+                         job.data.label_separator.empty() ? "plimsoll generate makes text, plimsoll evaluate scores one"
+                                                          : "plimsoll evaluate scores it");
   for (const LayerOptions& layer : job.layers) {
     const bool carries = std::visit(
         [](const auto& options) {
@@ -140,9 +141,6 @@ class Prediction {
     PLIMSOLL_RETURN_IF_ERROR(text.value() ? OpenText() : OpenArrays());
     if (form_.top > 1 && (form_.kind != AnswerOptions::Kind::Class || form_.per_step))
       return Status::Usage("--top: the likeliest classes are told where a sample has one class", "leave it out");
-    if (form_.kind == AnswerOptions::Kind::Labels && form_.per_step)
-      return Status::Usage("predict: the model gives several labels at every step, and a line tells of those of a sample",
-                           "plimsoll evaluate scores them");
     PLIMSOLL_RETURN_IF_ERROR(ReadWeights(folder_, *setup_, *engine_));
     engine_->step.PrepareWeights();
     PLIMSOLL_RETURN_IF_ERROR(text.value() ? RunText() : RunArrays());
@@ -158,6 +156,7 @@ class Prediction {
   Status OpenArrays();
   Status Plan(std::unique_ptr<Samples> samples, int64_t rows, int64_t held_bytes);
   Status RunText();
+  Status AnswerWindow();
   Status RunArrays();
   Status RunWindow(int64_t first, int64_t count);
   Status FlushSome() { return lines_.size() < kWriteAtOnce ? Status::Ok() : Flush(); }
@@ -320,27 +319,32 @@ Status Prediction::RunArrays() {
 Status Prediction::RunText() {
   while (true) {
     const Result<bool> filled = source_->Fill();
+    if (filled.ok() && !filled.value()) break;
+    PLIMSOLL_RETURN_IF_ERROR(AnswerWindow());  // the lines before one that ends it, too
     if (!filled.ok()) {
-      PLIMSOLL_RETURN_IF_ERROR(Flush());  // what was predicted before stays
+      PLIMSOLL_RETURN_IF_ERROR(Flush());
       return filled.status();
-    }
-    if (!filled.value()) break;
-    if (window_->rows() > 0) PLIMSOLL_RETURN_IF_ERROR(RunWindow(0, window_->rows()));
-    const std::vector<std::string>& bad = source_->bad().first();
-    for (const InputWindow::Entry& entry : window_->entries()) {
-      const auto note = static_cast<size_t>(entry.note);
-      if (entry.row < 0) {
-        answers_->AppendBad(lines_, note < bad.size() ? std::string_view(bad[note]) : "a bad line");
-      } else {
-        answers_->Append(lines_, entry.row, window_->name(entry));
-      }
-      PLIMSOLL_RETURN_IF_ERROR(FlushSome());
     }
   }
   result_.bad = source_->bad().count();
   result_.bad_lines = source_->bad().first();
   result_.unseen = source_->unseen();
   result_.first_unseen = source_->first_unseen();
+  return Status::Ok();
+}
+
+Status Prediction::AnswerWindow() {
+  if (window_->rows() > 0) PLIMSOLL_RETURN_IF_ERROR(RunWindow(0, window_->rows()));
+  const std::vector<std::string>& bad = source_->bad().first();
+  for (const InputWindow::Entry& entry : window_->entries()) {
+    const auto note = static_cast<size_t>(entry.note);
+    if (entry.row < 0) {
+      answers_->AppendBad(lines_, note < bad.size() ? std::string_view(bad[note]) : "a bad line");
+    } else {
+      answers_->Append(lines_, entry.row, window_->name(entry));
+    }
+    PLIMSOLL_RETURN_IF_ERROR(FlushSome());
+  }
   return Status::Ok();
 }
 

@@ -128,25 +128,21 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
   Metrics metrics(setup.metrics, files.Has(MetricCounts) ? files.Bytes(MetricCounts) : nullptr);
   ExamplePicker examples(watch.examples, setup.network->spec(), count);
   const Sink sink(setup, *samples, metrics, watch.confusion, examples, engine.step);
+  const auto number_of = [&](int64_t place) {
+    if (part == ScoredPart::ValidationFile) return place;
+    return part == ScoredPart::Training ? setup.split->train(place) : setup.split->valid(place);
+  };
   StepSums sums;
   for (int64_t place = 0; place < count; place += batch_size) {
     if (setup.stop != nullptr && *setup.stop != StatusKind::Ok)
       return Status(*setup.stop, {.message = "stopped while scoring", .hint = ""});
     const int64_t now = std::min(batch_size, count - place);
     for (int64_t i = 0; i < now; ++i) {
-      switch (part) {
-        case ScoredPart::Training:
-          numbers[i] = setup.split->train(place + i);
-          break;
-        case ScoredPart::ValidationShare:
-          numbers[i] = setup.split->valid(place + i);
-          break;
-        case ScoredPart::ValidationFile:
-          numbers[i] = place + i;
-          break;
-      }
+      numbers[i] = number_of(place + i);
       examples.Offer(place + i, numbers[i]);
     }
+    const int64_t next = place + now;
+    ReadAhead(*samples, std::min(batch_size, count - next), [&](int64_t i) { return number_of(next + i); });
     batch.Start(numbers, now, place / batch_size + 1);
     for (int64_t group = 0; group < batch.groups(); ++group) {
       const Result<RowGroup> rows = batch.Read(group);

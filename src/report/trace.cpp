@@ -23,6 +23,7 @@ struct PieceWords {
 constexpr std::array<PieceWords, kPieces> kWords = {{
     {"update", "update"},
     {"read", "group"},
+    {"ask for the next batch", "samples"},
     {"gradients to zero", nullptr},
     {"advance", "block"},
     {"advance again", "block"},

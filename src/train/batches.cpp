@@ -99,9 +99,13 @@ void EpochBatches::SkipTo(int64_t number) {
   while (number_ < number && Next()) continue;
 }
 
-int64_t EpochBatches::Fill(int64_t* numbers) const {
+int64_t EpochBatches::operator[](int64_t i) const {
   const int64_t* sorted = window();
-  for (int64_t i = 0; i < size_; ++i) numbers[i] = sorted == nullptr ? sample(first_ + i) : sorted[first_ + i];
+  return sorted == nullptr ? sample(first_ + i) : sorted[first_ + i];
+}
+
+int64_t EpochBatches::Fill(int64_t* numbers) const {
+  for (int64_t i = 0; i < size_; ++i) numbers[i] = (*this)[i];
   return size_;
 }
 

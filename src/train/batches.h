@@ -21,6 +21,9 @@ class EpochBatches {
   void SkipTo(int64_t number);                // to that batch, as if those before it had been taken
   int64_t number() const { return number_; }  // of the batch, from 1; 0: before the first
   int64_t count() const { return count_; }
+  // The batch's samples.
+  int64_t size() const { return size_; }
+  int64_t operator[](int64_t i) const;
   // Writes the batch's sample numbers and returns how many they are.
   int64_t Fill(int64_t* numbers) const;
 

@@ -102,6 +102,28 @@ TEST(Batches, SimilarLengthsComeTogetherInsideAWindow) {
   EXPECT_LT(2 * Spread(sorted, Batches(sorted, 1)), Spread(mixed, Batches(mixed, 1)));
 }
 
+TEST(Batches, LookingAtTheNextBatchChangesNoneAndSaysWhatItWillBe) {
+  for (const int64_t window : {0, 100}) {
+    Job job = RaggedJob();
+    job.train.length_window = window;
+    job.train.batch_tokens = 900;
+    const Opened opened = Ready(job);
+    const std::vector<std::vector<int64_t>> alone = Batches(opened, 2);
+    EpochBatches batches(*opened.setup, *opened.engine, 2);
+    for (size_t i = 0; i < alone.size(); ++i) {
+      ASSERT_TRUE(batches.Next());
+      std::vector<int64_t> numbers(500);
+      numbers.resize(static_cast<size_t>(batches.Fill(numbers.data())));
+      EXPECT_EQ(numbers, alone[i]);
+      EpochBatches next = batches;
+      ASSERT_EQ(next.Next(), i + 1 < alone.size());
+      if (i + 1 == alone.size()) break;
+      ASSERT_EQ(next.size(), static_cast<int64_t>(alone[i + 1].size()));
+      for (int64_t k = 0; k < next.size(); ++k) EXPECT_EQ(next[k], alone[i + 1][static_cast<size_t>(k)]);
+    }
+  }
+}
+
 TEST(Batches, UpdatesOfARunFollowFromEpochsBatchesAndTheLimit) {
   Job job = RaggedJob();
   job.train.epochs = 3;

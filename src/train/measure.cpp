@@ -49,7 +49,7 @@ const StepTimes* Measure::End(int64_t update) {
   const auto sum = [&](Piece piece) { return timeline_.sum(piece); };
   const int64_t replay = sum(Piece::LayerReplay), loss = sum(Piece::Loss);
   const auto set = [&](Phase phase, int64_t ns) { times_.phase_ms[static_cast<size_t>(phase)] = Milliseconds(ns); };
-  set(Phase::Read, sum(Piece::Read));
+  set(Phase::Read, sum(Piece::Read) + sum(Piece::ReadAhead));
   set(Phase::Forward, sum(Piece::Advance) + sum(Piece::Record));
   set(Phase::Recompute, sum(Piece::AdvanceAgain) + sum(Piece::RecordAgain));
   set(Phase::Slots, sum(Piece::Keep) + sum(Piece::Restore));

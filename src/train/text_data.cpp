@@ -52,7 +52,7 @@ void Describe(Observer* observer, const IngestedStore& store, const TextSettings
       line +=
           fmt::format(" ({:.2f} % unknown)", 100.0 * static_cast<double>(facts.unknown) / static_cast<double>(facts.row_steps));
   }
-  if (LearnsClasses(settings.task) && settings.task != Task::Lm)
+  if (LearnsClasses(settings.task) && (settings.task != Task::Lm || settings.set_steps()))
     line += fmt::format("; {} labels", settings.several_labels() ? facts.target_width : facts.classes);
   line += store.reused ? "; read before" : "";
   observer->Message(line);

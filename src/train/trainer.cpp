@@ -276,7 +276,9 @@ Status Run::StepOn(const EpochBatches& batches) {
   const double learning_rate = update_.learning_rate();
   const int64_t number = update_.done() + 1;
   measure_.Begin(number);
-  Status done = update_.Gradients(numbers, batches.Fill(numbers), state_.sums, batches.number());
+  const int64_t count = batches.Fill(numbers);
+  update_.ReadAhead(batches);
+  Status done = update_.Gradients(numbers, count, state_.sums, batches.number());
   if (done.ok()) done = update_.Apply();
   const StepTimes* times = measure_.End(number);
   const bool can_skip = setup_.job.train.skip_nonfinite && update_.done() == state_.updates;

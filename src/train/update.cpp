@@ -8,7 +8,6 @@
 
 #include "infer/scorer.h"
 #include "model/weights.h"
-#include "train/batches.h"
 #include "train/model_folder.h"
 #include "train/vector_file.h"
 
@@ -58,7 +57,10 @@ void Update::Continue(int64_t done, int64_t step_in_epoch, const Plateau::State*
 Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums, int64_t step_in_epoch) {
   StepSums own;
   Timeline* timeline = engine_.step.timeline();
-  batch_.Start(numbers, count, step_in_epoch);
+  {
+    const Timed timed(timeline, Piece::Read);
+    batch_.Start(numbers, count, step_in_epoch);
+  }
   engine_.step.SetUpdate(static_cast<uint64_t>(done_ + 1));
   {
     const Timed timed(timeline, Piece::Zero);
@@ -87,6 +89,12 @@ Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums, 
   }
   sums.Add(own);
   return Status::Ok();
+}
+
+void Update::ReadAhead(EpochBatches batches) {
+  if (!batches.Next()) return;
+  const Timed timed(engine_.step.timeline(), Piece::ReadAhead, batches.size());
+  plimsoll::ReadAhead(*setup_.samples, batches.size(), [&](int64_t i) { return batches[i]; });
 }
 
 double Update::learning_rate() const {

@@ -7,6 +7,7 @@
 #include "model/step.h"
 #include "plimsoll/observer.h"
 #include "plimsoll/status.h"
+#include "train/batches.h"
 #include "train/lr_schedule.h"
 #include "train/optimizer.h"
 #include "train/setup.h"
@@ -23,6 +24,9 @@ class Update {
   // which the loss of every item contains. A loss that is not finite is refused. step_in_epoch: from 1; a State that goes on
   // from batch to batch begins anew at the first.
   Status Gradients(const int64_t* numbers, int64_t count, StepSums& sums, int64_t step_in_epoch = 1);
+  // Asks for the samples of the batch behind this one. Where batches come from a window of lengths, this one's numbers must
+  // have been taken: the next window may lie in their place.
+  void ReadAhead(EpochBatches batches);
   // Changes the weights by the gradient, at so many times the learning rate of the schedule.
   Status Apply(double rate_factor = 1.0);
   double learning_rate() const;  // of the next update, by the schedule

@@ -124,6 +124,42 @@ class Tasks(DataTest):
         self.assertLess(result["last"]["loss"], 0.1)
         self.assertEqual((self.folder / "run/model/labels.txt").read_text(), "blue\ngreen\nred\n")
 
+    def test_several_labels_a_step(self):
+        rng = random.Random(6)
+        chords = [["c", "e", "g"], ["d", "f"], [], ["g", "b"]]  # each is followed by the next
+        def songs(count, more=()):
+            lines = []
+            for _ in range(count):
+                first = rng.randrange(4)
+                lines.append({"notes": [chords[(first + i) % 4] for i in range(rng.randint(2, 20))]})
+            return "".join(json.dumps(line) + "\n" for line in lines + list(more))
+        path, valid = self.put("a.jsonl", songs(200)), self.put("v.jsonl", songs(20, [{"notes": [["c"], ["zz"]]}]))
+        layers = '[{type = "LSTM", units = 16}, {type = "Dense"}]'
+        words = ["--data.text=notes", "--data.label_separator=,"]
+        result, told = self.train("lm", path, *words, "--valid", valid, "--out", "run", "--epochs", "30", layers=layers)
+        self.assertLess(result["last"]["loss"], 0.2, "the first chord of a song tells the second; what comes before it does not")
+        self.assertGreater(result["last"]["f1_micro"], 0.9)
+        self.assertIn('v.jsonl:21: "zz"', told)
+        self.assertEqual((self.folder / "run/model/labels.txt").read_text(), "b\nc\nd\ne\nf\ng\n")
+        scored = json.loads(self.run_cli("evaluate", "run", "--data", path, "--json").stdout)
+        self.assertLess(scored["loss"], 0.2)
+        self.assertIn("sets of labels", self.run_cli("generate", "run", code=2).stderr)
+        self.assertIn("evaluate", self.run_cli("predict", "run", path, code=2).stderr)
+        path.write_text(songs(3, [{"notes": [["c"], "d"]}]))
+        done = self.run_cli("train", "--task", "lm", "--data", path, *words, f"--model.layers={layers}", "--out", "bad", code=3)
+        self.assertIn("a.jsonl:4:", done.stderr)
+        self.assertFalse((self.folder / "bad").exists())
+
+    def test_several_labels_a_token_are_foretold_for_each(self):
+        rows = [{"text": ["red", "apple", "is"], "label": [["colour", "word"], ["fruit", "word"], ["word"]]},
+                {"text": ["is", ",", "red"], "label": [["word"], [], ["colour", "word"]]}] * 50
+        path = self.put("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        result, _ = self.train("tag", path, "--data.label_separator=|", "--out", "run", "--epochs", "20")
+        self.assertGreater(result["last"]["f1_micro"], 0.95)
+        self.put("new.txt", "red apple\nis , red\n")
+        said = self.run_cli("predict", "run", "new.txt", "--input-format", "text").stdout.splitlines()
+        self.assertEqual([json.loads(line)["labels"] for line in said], [[["colour", "word"], ["fruit", "word"]], [["word"], [], ["colour", "word"]]])
+
     def test_a_tag_for_every_token(self):
         rng = random.Random(5)
         text = ""

@@ -98,8 +98,9 @@ class Texts(PredictTest):
 
     def test_bad_lines_end_it_with_their_number_or_have_a_line_of_their_own(self):
         bad = b"a good film\nbroken \xff utf\n\nbad\n"
-        err = self.run_cli("predict", "run", stdin=bad, code=3).stderr
-        self.assertIn("stdin:2:8", err)
+        done = self.run_cli("predict", "run", stdin=bad, code=3)
+        self.assertIn("stdin:2:8", done.stderr)
+        self.assertEqual([json.loads(line)["label"] for line in done.stdout.splitlines()], ["pos"], "what stands before it is told")
         many = self.predict("run", "--skip-bad", "5000", stdin=b"good\n" + b"\xff\n" * 5000 + b"bad\n")  # more than windows hold
         self.assertEqual(["label" in answer for answer in many], [True] + [False] * 5000 + [True])
         said = self.predict("run", "--skip-bad", "2", stdin=bad)
@@ -305,8 +306,8 @@ class Tasks(PredictTest):
         self.assertEqual([list(one) for one in self.predict("forecast", self.folder / "x.npy")], [["value"]] * 3)
         np.savez(self.folder / "several.npz", x=x, y=(x > 0).astype(np.float32), lengths=lengths)
         self.train("regress", self.folder / "several.npz", "each-step", "--train.loss=binary_crossentropy", layers=layers)
-        err = self.run_cli("predict", "each-step", self.folder / "x.npy", code=2).stderr
-        self.assertIn("several labels at every step", err)
+        self.assertEqual([[len(one) for one in each.values()][0] for each in self.predict("each-step", self.folder / "x.npy")],
+                         [x.shape[1]] * 3, "a list a step")
 
     def test_a_language_model_has_no_label(self):
         path = self.put("text.txt", "abc abd\n" * 60)
