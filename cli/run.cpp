@@ -99,18 +99,18 @@ Json ReportJson(const plimsoll::RunResult& result, const EpochPeaks& peaks, cons
 
 std::string Numbered(const std::string& path, int number) { return number == 1 ? path : fmt::format("{}-{}", path, number); }
 
+bool IsTaken(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, error));
+}
+
 std::string NewRunFolder(const std::string& path, const Arguments& arguments) {
   namespace fs = std::filesystem;
-  // What cannot be looked at is left to whoever makes the folder.
-  const auto is_taken = [](const std::string& folder) {
-    std::error_code error;
-    return fs::exists(fs::symlink_status(folder, error));
-  };
   const fs::path name = fs::path(path).filename();
   std::string plain = name == "." || name == ".." ? fs::absolute(path).lexically_normal().string() : path;
   while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();  // a number comes before it
   int number = 1;
-  while (is_taken(Numbered(plain, number))) ++number;
+  while (IsTaken(Numbered(plain, number))) ++number;
   if (number > 1 && !arguments.out.empty())
     ProgressFor(arguments)->Message(
         fmt::format("{} exists and stays as it is; this run is {}", plain, Numbered(plain, number)));

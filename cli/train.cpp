@@ -16,11 +16,6 @@ using plimsoll::Status;
 
 namespace {
 
-bool Exists(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(path, error));
-}
-
 std::string NameOf(const Job& job, const Arguments& arguments) {
   std::string name = fs::path(arguments.target).stem().string();
   if (!name.empty()) return name;
@@ -55,7 +50,7 @@ std::string ResumedRun(const Arguments& arguments) {
   if (!arguments.out.empty()) return arguments.out;
   const std::string path = "runs/" + fs::path(arguments.target).stem().string();
   int number = 1;
-  while (Exists(Numbered(path, number + 1))) ++number;
+  while (IsTaken(Numbered(path, number + 1))) ++number;
   return Numbered(path, number);
 }
 
@@ -66,8 +61,8 @@ int Resume(Arguments arguments) {
     return Fail(arguments.json, Status::Usage(fmt::format("--resume {}: of which run?", arguments.resume),
                                               fmt::format("plimsoll train --resume {} --out RUN", arguments.resume)));
   const std::string run = ResumedRun(arguments);
-  if (arguments.target.empty() && !run.empty() && Exists(run + "/job.toml")) arguments.target = run + "/job.toml";
-  const bool is_nothing = IsFolder(arguments.resume) ? !IsFolder(run + "/snapshots") : !Exists(arguments.resume);
+  if (arguments.target.empty() && !run.empty() && IsTaken(run + "/job.toml")) arguments.target = run + "/job.toml";
+  const bool is_nothing = IsFolder(arguments.resume) ? !IsFolder(run + "/snapshots") : !IsTaken(arguments.resume);
   if (named && arguments.target.empty() && is_nothing)
     return Fail(arguments.json, Status::Data(fmt::format("{}: there is no run to go on with", arguments.resume),
                                              "name the folder of a run that has saved"));

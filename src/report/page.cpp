@@ -137,9 +137,10 @@ std::string AccuracyCard(const Runs& runs) {
   return any ? Card("Accuracy", Curves(std::move(chart))) : "";
 }
 
-// A small chart for each metric that is not drawn elsewhere.
+// A small chart for each metric that is not drawn elsewhere; one alone needs no wide card.
 std::string MetricsCard(const Runs& runs) {
   std::string charts;
+  int drawn = 0;
   for (size_t number = 0; number < kShownMetrics; ++number) {
     const char* name = ShownMetric(number) + 4;
     Chart chart{.about = fmt::format("{} by update", name)};
@@ -157,9 +158,12 @@ std::string MetricsCard(const Runs& runs) {
       chart.lines.push_back(std::move(valid));
     }
     const bool any = std::any_of(chart.lines.begin(), chart.lines.end(), [](const auto& line) { return !line.points.empty(); });
-    if (any) charts += "<div>" + Curves(std::move(chart)) + "</div>\n";
+    if (!any) continue;
+    charts += "<div>" + Curves(std::move(chart)) + "</div>\n";
+    ++drawn;
   }
-  return charts.empty() ? "" : Card("Metrics", "<div class=\"charts\">\n" + charts + "</div>\n", "wide");
+  if (drawn < 2) return charts.empty() ? "" : Card("Metrics", charts);
+  return Card("Metrics", "<div class=\"charts\">\n" + charts + "</div>\n", "wide");
 }
 
 std::string RateCard(const Runs& runs) {

@@ -26,9 +26,9 @@ namespace {
 // minimum, and a budget that another run has named is taken even where this one would name a little more. Both together stay
 // below the 64 KiB by which a budget may be too small to be refused.
 constexpr int64_t kBaseStep = 16 * kKiB;
-constexpr int64_t kBaseWavers = 40 * kKiB;
+constexpr int64_t kBaseWavers = 24 * kKiB;
 constexpr int64_t kStackBytes = 128 * kKiB;  // a run takes less than half of it
-constexpr int kSpeedSamples = 5;
+constexpr int kSpeedSamples = 25;            // in the first ones threads that are new may still share a core
 
 void MakeAbsolute(std::string& path) {
   if (!path.empty() && !path.starts_with("generate:")) path = std::filesystem::absolute(path).lexically_normal().string();
