@@ -434,7 +434,7 @@ class Pages(RunTest):
         rows = [("warm sun and sand on a very long and lazy afternoon", "midsummer"), ("cold ice and snow", "midwinter")] * 30
         (self.folder / "days.tsv").write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
         self.run_cli("train", "--task", "classify", "--data", "days.tsv", "--valid", "0.2", "--epochs", "2", "--out", "days", "--memory",
-                     "64MB", "--data.cache", self.folder / "cache", '--train.metrics=["f1_macro"]')
+                     "64MB", "--data.cache", self.folder / "cache", '--train.metrics=["f1_macro", "recall"]')
         lines = ("Math.max(...[...document.querySelectorAll('.of-text td:nth-child(2)')].map(cell => {"
                  "const range = document.createRange(); range.selectNodeContents(cell); return range.getClientRects().length }))")
         for width in [400, 1100]:
