@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "base/suggest.h"
+#include "model/network.h"
 
 namespace plimsoll {
 namespace {
@@ -121,7 +122,10 @@ double Problem::OperationsPerRowStep() const {
   const auto h = static_cast<double>(units), out = static_cast<double>(output_width());
   double operations = 3.0 * 2.0 * out * static_cast<double>(words);
   for (int64_t layer = 0; layer < layers; ++layer) {
-    const double width = layer == 0 ? static_cast<double>(inputs) : out;
+    double width = layer == 0 ? static_cast<double>(inputs) : out;
+    if (layer == 0 && words > 0 && LookUpPays(words, RowSteps())) {
+      width *= static_cast<double>(words) / static_cast<double>(RowSteps());
+    }
     const double products = layer > 0 || words > 0 ? 3.0 : 2.0;
     operations += 2.0 * gates * h * (products * width + 3.0 * out) + 3.0 * 2.0 * h * static_cast<double>(projected);
   }

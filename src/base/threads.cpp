@@ -34,6 +34,19 @@ void FutexWakeAll(std::atomic<uint32_t>* word) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
+// The kernel puts a thread that it makes or wakes beside its caller, and two that never sleep stay on one core for
+// milliseconds: half the speed. Leaves that core, where the thread may run on another; where the system refuses, it stays as it
+// was.
+void MoveAwayFrom(int core) {
+  if (core < 0 || sched_getcpu() != core) return;
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+  sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 // Spins, then yields, until ready() holds. False when it gave up.
 template <typename Ready>
 bool SpinUntil(const Ready& ready, bool give_up, int spins = kSpins) {
@@ -68,6 +81,7 @@ pthread_t StartThread(size_t stack_bytes, void* (*body)(void*), void* argument) 
 ThreadPool::ThreadPool(int size) : size_(size) {
   PLIMSOLL_CHECK(size >= 1 && size <= kMaxThreads, "the number of threads is checked where the job is read");
   workers_.resize(static_cast<size_t>(size - 1));
+  callers_core_ = sched_getcpu();
   for (int i = 0; i < size - 1; ++i) {
     Worker& worker = workers_[static_cast<size_t>(i)];
     worker = {.pool = this, .part = i + 1, .thread = {}};
@@ -94,6 +108,7 @@ void ThreadPool::Start(Task task, const void* context) {
   task_ = task;
   context_ = context;
   running_.store(size_ - 1, std::memory_order_relaxed);
+  if (sleepers_.load(std::memory_order_relaxed) > 0) callers_core_.store(sched_getcpu(), std::memory_order_relaxed);
   call_.fetch_add(1);  // sequentially consistent: orders the sleepers' check below after it
   if (sleepers_.load() > 0) FutexWakeAll(&call_);
 }
@@ -114,6 +129,7 @@ void ThreadPool::Meet() {
 }
 
 void ThreadPool::Work(int part) {
+  MoveAwayFrom(callers_core_.load(std::memory_order_relaxed));
   TouchStack();
   FlushDenormals flush;
   uint32_t seen = 0;
@@ -123,6 +139,7 @@ void ThreadPool::Work(int part) {
       sleepers_.fetch_add(1);
       if (!called()) FutexWait(&call_, seen);
       sleepers_.fetch_sub(1);
+      MoveAwayFrom(callers_core_.load(std::memory_order_relaxed));
     }
     ++seen;
     if (stop_.load()) return;

@@ -63,6 +63,7 @@ class ThreadPool {
   alignas(64) std::atomic<int> running_{0};  // workers that have not finished the current Run
   alignas(64) std::atomic<int> arrived_{0};  // parts that have called Meet
   alignas(64) std::atomic<uint32_t> meetings_{0};
+  std::atomic<int> callers_core_{-1};  // where the caller was when it woke the workers
   std::atomic<bool> stop_{false};
 };
 

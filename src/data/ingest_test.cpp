@@ -319,6 +319,9 @@ TEST(Ingest, ATextIsItsOwnTargetOneStepAhead) {
   EXPECT_EQ((*samples)->count(), 2);
   EXPECT_EQ(Ids(**samples, 1), (Numbers{1, 4, 3}));
   EXPECT_EQ(Classes(**samples, 1), (Numbers{4, 3, 2}));
+  const std::string null = folder.Put("null.jsonl", "{\"text\": \"ab\"}\n{\"text\": null}\n");
+  EXPECT_NE(Stored(folder, {null}, {}, Task::Lm).status().message().find("null.jsonl:2: the text is missing"),
+            std::string::npos);
 }
 
 TEST(Ingest, PiecesOfALongTextCoverAllOfItAndWithCarriedStateGoOnRowByRow) {

@@ -67,7 +67,7 @@ class RecordSamples final : public SampleReader {
       column = settings_.inputs.size();
     } else {
       const Field& field = record_.fields[column++];
-      if (settings_.task == Task::Lm && !field.list && Trimmed(field.text).empty()) return false;
+      if (settings_.task == Task::Lm && field.present && !field.list && Trimmed(field.text).empty()) return false;
       settings_.set_steps() ? TakeSets(field, settings_.text, sample) : TakeTokens(field, sample);
     }
     for (size_t i = 0; i < settings_.label.size(); ++i, ++column) TakeLabel(record_.fields[column], settings_.label[i], sample);

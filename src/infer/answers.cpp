@@ -125,10 +125,10 @@ void Answers::AddName(std::string& out, int32_t number) const {
 }
 
 void Answers::AddNumber(std::string& out, float value) const {
-  if (std::isfinite(value)) {
-    fmt::format_to(std::back_inserter(out), "{}", value);
+  if (json() && !std::isfinite(value)) {
+    out += "null";
   } else {
-    out += json() ? "null" : "nan";
+    fmt::format_to(std::back_inserter(out), "{}", value);
   }
 }
 

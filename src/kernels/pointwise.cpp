@@ -36,6 +36,26 @@ void AddRows(float* sum, const float* in, int64_t rows, int64_t width, int64_t s
   }
 }
 
+void CopyRowsAt(float* out, const float* table, const int32_t* ids, int64_t rows, int64_t width, int64_t stride) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* from = table + ids[row] * stride;
+    for (int64_t at = 0; at < width; at += lanes) hn::StoreU(hn::LoadU(d, from + at), d, out + row * stride + at);
+  }
+}
+
+void AddRowsAt(float* table, const int32_t* ids, const float* in, int64_t rows, int64_t width, int64_t stride) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t row = 0; row < rows; ++row) {
+    float* sums = table + ids[row] * stride;
+    for (int64_t at = 0; at < width; at += lanes) {
+      hn::StoreU(hn::Add(hn::LoadU(d, sums + at), hn::LoadU(d, in + row * stride + at)), d, sums + at);
+    }
+  }
+}
+
 // value = function(value, other) for all elements of the rows.
 template <class Function>
 void ForElements(float* values, const float* others, int64_t rows, int64_t width, int64_t stride, const Function& function) {
@@ -112,6 +132,8 @@ HWY_AFTER_NAMESPACE();
 namespace plimsoll {
 HWY_EXPORT(FillRows);
 HWY_EXPORT(AddRows);
+HWY_EXPORT(CopyRowsAt);
+HWY_EXPORT(AddRowsAt);
 HWY_EXPORT(AddElements);
 HWY_EXPORT(MultiplyElements);
 HWY_EXPORT(ActivationForward);
@@ -124,6 +146,12 @@ void fill_rows(float* out, const float* values, int64_t rows, int64_t width, int
 }
 void add_rows(float* sum, const float* in, int64_t rows, int64_t width, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(AddRows)(sum, in, rows, width, stride);
+}
+void copy_rows_at(float* out, const float* table, const int32_t* ids, int64_t rows, int64_t width, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(CopyRowsAt)(out, table, ids, rows, width, stride);
+}
+void add_rows_at(float* table, const int32_t* ids, const float* in, int64_t rows, int64_t width, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(AddRowsAt)(table, ids, in, rows, width, stride);
 }
 void add_elements(float* out, const float* in, int64_t rows, int64_t width, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(AddElements)(out, in, rows, width, stride);

@@ -13,6 +13,9 @@ namespace plimsoll {
 void fill_rows(float* out, const float* values, int64_t rows, int64_t width, int64_t stride);
 // sum += the rows, ascending. width: a multiple of eight.
 void add_rows(float* sum, const float* in, int64_t rows, int64_t width, int64_t stride);
+// By ids of a table's rows: row i of out = table[ids[i]]; table[ids[i]] += row i of in, ascending. width: a multiple of eight.
+void copy_rows_at(float* out, const float* table, const int32_t* ids, int64_t rows, int64_t width, int64_t stride);
+void add_rows_at(float* table, const int32_t* ids, const float* in, int64_t rows, int64_t width, int64_t stride);
 
 // out += in, element by element.
 void add_elements(float* out, const float* in, int64_t rows, int64_t width, int64_t stride);

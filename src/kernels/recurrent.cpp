@@ -1,6 +1,6 @@
 // recurrent: the order of work of one layer in one Block. Threads own rows in forward and backward and run them through all
-//   steps of the block without meeting; where there are few rows they own units instead and meet once a step. For weight
-//   gradients they own panels. See recurrent.h for layouts.
+//   steps of the block without meeting; where units go up evenly or rows are few they own units instead and meet once a step.
+//   For weight gradients they own panels. See recurrent.h for layouts.
 #include "kernels/recurrent.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kFewRows = 8;               // fewer rows a thread: threads own units
+constexpr int64_t kFewRows = 8;               // fewer rows a thread: threads own units, however uneven
 constexpr int64_t kCachedBytes = 512 * 1024;  // rows that all panels of a weight gradient read: a core's own cache holds them
 
 // One layer's block with its sizes at hand, for the functions below.
@@ -58,15 +58,25 @@ Own OwnUnits(const Frame& frame, int part, int parts) {
           .floats = {first, tiles.end == shape.state_tiles() ? frame.stride : tiles.end * kPanelColumns},
           .meets = true};
 }
-bool HasFewRows(const Frame& frame, const ThreadPool& pool) {
-  return pool.size() > 1 && frame.block.rows[0] < kFewRows * pool.size();
+bool SharesUnits(const Frame& frame, const ThreadPool& pool) {
+  const bool even = frame.shape.width() % (kPanelColumns * pool.size()) == 0;
+  return pool.size() > 1 && (even || frame.block.rows[0] < kFewRows * pool.size());
+}
+// Masks, projections and the reset of h' read all units of a row between two meetings.
+bool StepsByUnits(const Frame& frame, const float* mask, const ThreadPool& pool) {
+  return SharesUnits(frame, pool) && mask == nullptr && !frame.shape.has_projection() && !frame.shape.has_reset();
 }
 
 // gates of row-steps [begin, begin + count) = x Wx. What x does not feed begins with its bias; the cell adds that of the
-// others.
+// others. Where x is looked up all of that is a row of its products.
 void Project(const Frame& frame, const ForwardBuffers& at, const float* weights, int64_t begin, int64_t count, int64_t panel) {
   const RecurrentShape& shape = frame.shape;
   const Columns fed = shape.of_input();
+  if (at.products != nullptr) {
+    const float* products = at.products + panel * shape.table_ids * frame.columns;
+    float* out = at.gates + frame.Gates(panel, begin);
+    return copy_rows_at(out, products, at.ids + begin, count, frame.columns, frame.columns);
+  }
   ForTiles(count, [&](int64_t row, int64_t n) {
     float* out = at.gates + frame.Gates(panel, begin + row);
     if (fed.count < frame.columns) {
@@ -116,6 +126,14 @@ void CopyOwn(float* to, const float* from, const Own& own, int64_t stride) {
     const int64_t at = row * stride + own.floats.begin;
     CopyFloats(to + at, from + at, own.floats.end - own.floats.begin);
   }
+}
+
+// The ids of a table as the rows of a block's only step.
+BlockRows RowsOfTable(const RecurrentShape& shape) {
+  BlockRows rows;
+  rows.steps = 1;
+  rows.rows[0] = rows.first[1] = static_cast<int32_t>(shape.table_ids);
+  return rows;
 }
 
 // Bytes from the first panel to each.
@@ -258,7 +276,7 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
   const Frame frame{block, shape, &tiles};
   const int64_t stride = frame.stride, h_stride = frame.h_stride;
-  const bool by_units = HasFewRows(frame, pool) && at.mask == nullptr && !shape.has_projection() && !shape.has_reset();
+  const bool by_units = StepsByUnits(frame, at.mask, pool);
   pool.Run([&](int part) {
     const Own mine = by_units ? OwnUnits(frame, part, pool.size()) : OwnRows(frame, part, pool.size());
     const Share share = mine.rows;
@@ -314,7 +332,7 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
 void recurrent_block_replay(const ReplayBuffers& at, const BlockRows& block, const RecurrentShape& shape, ThreadPool& pool) {
   const Frame frame{block, shape, nullptr};
   const int64_t stride = frame.stride;
-  const bool by_units = HasFewRows(frame, pool);
+  const bool by_units = SharesUnits(frame, pool);
   pool.Run([&](int part) {
     if (shape.has_projection()) {
       const Share steps = ShareOf(frame.row_steps, part, pool.size());
@@ -350,8 +368,7 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
   const Reduction of_state = reduction(1, transposed.state, shape.of_state(), tiles.back_state, shape.state_tiles());
   const Reduction of_reset = reduction(2, transposed.reset, shape.of_reset(), tiles.back_reset, shape.state_tiles());
   const Reduction of_input = reduction(3, transposed.input, shape.of_input(), tiles.back_inputs, shape.input_tiles());
-  const bool by_units =
-      HasFewRows(frame, pool) && at.mask == nullptr && at.truncate == 0 && !shape.has_projection() && !shape.has_reset();
+  const bool by_units = StepsByUnits(frame, at.mask, pool) && at.truncate == 0;
   const float* h_start = at.h - block.rows[0] * h_stride;
   float* c_of_steps = shape.has_c() ? at.cells + block.rows[0] * stride : nullptr;  // behind c at the block's start
   pool.Run([&](int part) {
@@ -471,8 +488,10 @@ void recurrent_block_gradient(RecurrentWeights d_weights, const float* x, const 
     if (d_weights.state_bias != nullptr) {
       add_rows(d_weights.state_bias + panel * state.count, own + state.begin, count, state.count, columns);
     }
-    SumRows(d_weights.input + panel * shape.inputs * input.count, own + input.begin, columns, x + begin * shape.input_stride,
-            shape.input_stride, count, tiles.sum_inputs, *tiles.set);
+    if (x != nullptr) {
+      SumRows(d_weights.input + panel * shape.inputs * input.count, own + input.begin, columns, x + begin * shape.input_stride,
+              shape.input_stride, count, tiles.sum_inputs, *tiles.set);
+    }
     if (shape.has_reset()) {
       SumRows(d_weights.reset + panel * shape.width() * candidate.count, own + candidate.begin, columns,
               at.reset + begin * h_stride, h_stride, count, tiles.sum_reset, *tiles.set);
@@ -502,6 +521,55 @@ void recurrent_block_gradient(RecurrentWeights d_weights, const float* x, const 
     for (int first = 0, end = 0; first < block.steps; first = end) {
       for (end = first + 1; end < block.steps && block.first[end + 1] - block.first[first] <= cached_rows;) ++end;
       for (int64_t panel = share.begin; panel < share.end; ++panel) add_steps(panel, first, end);
+    }
+  });
+}
+
+void recurrent_table_products(float* products, const float* table, RecurrentWeights weights, const float* bias,
+                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
+  const BlockRows rows = RowsOfTable(shape);
+  const Frame frame{rows, shape, &tiles};
+  const ForwardBuffers at{.gates = products, .x = table, .bias = bias};
+  pool.Run([&](int part) {
+    const Share share = ShareOf(frame.panels, part, pool.size());
+    for (int64_t panel = share.begin; panel < share.end; ++panel) {
+      Project(frame, at, weights.input, 0, shape.table_ids, panel);
+    }
+  });
+}
+
+void recurrent_table_add(float* d_products, const int32_t* ids, const float* delta, const BlockRows& block,
+                         const RecurrentShape& shape, ThreadPool& pool) {
+  const Frame frame{block, shape, nullptr};
+  const Columns input = shape.of_input();
+  pool.Run([&](int part) {
+    const Share share = ShareOf(frame.panels, part, pool.size());
+    for (int64_t panel = share.begin; panel < share.end; ++panel) {
+      float* sums = d_products + panel * shape.table_ids * frame.columns + input.begin;
+      add_rows_at(sums, ids, delta + frame.Gates(panel, 0) + input.begin, frame.row_steps, input.count, frame.columns);
+    }
+  });
+}
+
+void recurrent_table_gradient(TableGradient out, const float* d_products, const float* table, RecurrentTransposed transposed,
+                              uint64_t* offsets, const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
+  const BlockRows rows = RowsOfTable(shape);
+  const Frame frame{rows, shape, &tiles};
+  const Columns input = shape.of_input();
+  const uint64_t* rows_bytes = FillOffsets(offsets, frame.panels, shape.table_ids * frame.columns);
+  const uint64_t* panel_bytes = FillOffsets(offsets + frame.panels, frame.panels, input.count * kPanelColumns);
+  const Reduction of_input{transposed.input, input, tiles.back_inputs, shape.input_tiles(), panel_bytes, rows_bytes};
+  pool.Run([&](int part) {
+    if (out.d_input != nullptr) {
+      const Share share = ShareOf(frame.panels, part, pool.size());
+      for (int64_t panel = share.begin; panel < share.end; ++panel) {
+        SumRows(out.d_input + panel * shape.inputs * input.count, d_products + frame.Gates(panel, 0) + input.begin,
+                frame.columns, table, shape.input_stride, shape.table_ids, tiles.sum_inputs, *tiles.set);
+      }
+    }
+    if (out.d_table != nullptr) {
+      Back(frame, out.d_table, shape.input_stride, ShareOf(shape.input_tiles(), part, pool.size()), d_products, 0,
+           shape.table_ids, of_input);
     }
   });
 }

@@ -47,6 +47,7 @@ struct RecurrentShape {
   CellActivations activations;
   int64_t projected = 0;  // R of an Lstm with a projection; 0: none
   int32_t lanes = 8;      // L
+  int64_t table_ids = 0;  // x are rows of a table of so many, whose products are looked up; 0: they are made at every step
 
   int64_t panel_units() const { return cell == Cell::Rnn ? 32 : lanes; }
   int32_t columns() const;
@@ -88,6 +89,7 @@ struct RecurrentShape {
   int64_t transposed_reset() const { return state_tiles() * panels() * of_reset().count * kPanelColumns; }
   int64_t transposed_input() const { return input_gradient ? input_tiles() * panels() * of_input().count * kPanelColumns : 0; }
   int64_t transposed_projection() const { return has_projection() ? projection().transposed() : 0; }
+  int64_t table_products() const { return panels() * table_ids * columns(); }
 };
 
 // The product tiles of one layer, by their numbers in the run's ProductSet.
@@ -123,7 +125,7 @@ void recurrent_sum_biases(float* out, RecurrentWeights weights, const RecurrentS
 // Forward. `h` has the active rows of h(t-1) at the block's start in front of it: h - rows[0] * h_stride.
 // gates: written with the activated gates. c: in and out, the State of the rows. h: written for every row-step.
 // bias: that of all columns, [P][columns]. Scratch: reset, [B] rows of r h'; shown, [B] rows of o act(c) on their
-// way through a projection. kept: a copy of h, or null.
+// way through a projection. kept: a copy of h, or null. products, ids: in place of x where it is looked up; see below.
 // mask: [B] rows that the products' h' is multiplied by, or null; masked: scratch, [B] rows of the result.
 struct ForwardBuffers {
   float* gates = nullptr;
@@ -135,6 +137,8 @@ struct ForwardBuffers {
   float* masked = nullptr;
   const float* mask = nullptr;
   const float* x = nullptr;
+  const float* products = nullptr;
+  const int32_t* ids = nullptr;
   const float* bias = nullptr;
 };
 void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights, const BlockRows& block,
@@ -183,8 +187,25 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
                               const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);
 
 // Weight gradients of the block are added: rows in ascending order, one accumulator an element. A bias that is null stays.
-// x: as in forward; at: as backward left it.
+// x: as in forward, null where it is looked up: then Wx gets nothing here; at: as backward left it.
 void recurrent_block_gradient(RecurrentWeights d_weights, const float* x, const BackwardBuffers& at, const BlockRows& block,
                               const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);
+
+// Where x are rows of a table with few ids beside the steps of an update, three of the six products shrink to one row an id:
+//   products      E Wx of all ids, made once an update; forward copies the rows of its ids, bit for bit what x Wx would be
+//   d_products    delta summed up by id, over all blocks of the update in the order of their weight gradients
+//   gradient      dWx += E^T d_products;  dE = d_products Wx^T; either may be null
+// products, d_products: panel p: [id][columns]. table: E, [id][input_stride], as is dE. bias: as in forward. ids: of the
+// block's row-steps. delta: as backward left it. offsets: as in backward.
+void recurrent_table_products(float* products, const float* table, RecurrentWeights weights, const float* bias,
+                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);
+void recurrent_table_add(float* d_products, const int32_t* ids, const float* delta, const BlockRows& block,
+                         const RecurrentShape& shape, ThreadPool& pool);
+struct TableGradient {
+  float* d_input = nullptr;
+  float* d_table = nullptr;
+};
+void recurrent_table_gradient(TableGradient out, const float* d_products, const float* table, RecurrentTransposed transposed,
+                              uint64_t* offsets, const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);
 
 }  // namespace plimsoll

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/pointwise.h"
 
@@ -36,15 +35,14 @@ void Embedding::Forward(const Slice& in, const Slice& out, const OwnerMemory& me
   const float* table = memory.F32(kWeights);
   run.pool->Run([&](int part) {
     const Share share = ShareOf(out.count, part, run.pool->size());
-    for (int64_t row = share.begin; row < share.end; ++row) {
-      if (config_.panels) {
-        const float* first = table + FirstInPanel(in.ids[row]);
-        float* vector = out.data + row * out.stride;
-        for (int64_t column = 0; column < config_.width; ++column) vector[column] = first[column * kPanelColumns];
-        std::fill(vector + config_.width, vector + stride_, 0.0f);
-        continue;
-      }
-      std::memcpy(out.data + row * out.stride, table + in.ids[row] * stride_, static_cast<size_t>(stride_) * sizeof(float));
+    float* vectors = out.data + share.begin * stride_;
+    if (!config_.panels) {
+      return copy_rows_at(vectors, table, in.ids + share.begin, share.end - share.begin, stride_, stride_);
+    }
+    for (int64_t row = share.begin; row < share.end; ++row, vectors += stride_) {
+      const float* first = table + FirstInPanel(in.ids[row]);
+      for (int64_t column = 0; column < config_.width; ++column) vectors[column] = first[column * kPanelColumns];
+      std::fill(vectors + config_.width, vectors + stride_, 0.0f);
     }
   });
 }
@@ -59,17 +57,15 @@ void Embedding::Backward(const Slice& in, const Slice& out, const Slice& d_out, 
   float* gradient = memory.F32(kGradient);
   run.pool->Run([&](int part) {
     const Share columns = ShareOf(WholeVectors(config_.width), part, run.pool->size(), 8);
-    if (columns.end == columns.begin) return;
+    if (!config_.panels) {
+      return add_rows_at(gradient + columns.begin, in.ids, d_out.data + columns.begin, out.count, columns.end - columns.begin,
+                         stride_);
+    }
+    const int64_t end = std::min(columns.end, config_.width);
     for (int64_t row = 0; row < out.count; ++row) {
-      if (config_.panels) {
-        float* first = gradient + FirstInPanel(in.ids[row]);
-        const float* vector = d_out.data + row * d_out.stride;
-        const int64_t end = std::min(columns.end, config_.width);
-        for (int64_t column = columns.begin; column < end; ++column) first[column * kPanelColumns] += vector[column];
-        continue;
-      }
-      add_rows(gradient + in.ids[row] * stride_ + columns.begin, d_out.data + row * d_out.stride + columns.begin, 1,
-               columns.end - columns.begin, d_out.stride);
+      float* first = gradient + FirstInPanel(in.ids[row]);
+      const float* vector = d_out.data + row * stride_;
+      for (int64_t column = columns.begin; column < end; ++column) first[column * kPanelColumns] += vector[column];
     }
   });
 }

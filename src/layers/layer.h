@@ -67,7 +67,8 @@ inline constexpr int kTouched = 2;   // a bit for each row of a table that the b
 inline constexpr int kTiedWeights =
     3;  // those of the layer that this one is tied to, and their gradient: its, not declared here
 inline constexpr int kTiedGradient = 4;
-inline constexpr int kFirstOwnKey = 5;
+inline constexpr int kSums = 5;  // of the update, Life::Grad: what FinishGradients makes gradients of; zeroed with kGradient
+inline constexpr int kFirstOwnKey = 6;
 
 // What a recurrent layer carries from step to step, a row a sample: final from the row's end on, its gradient until the last
 // block is run backward. width 0: it has none.
@@ -116,6 +117,8 @@ class Layer {
   // one that does not has no kGradient.
   virtual void Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in, const OwnerMemory& memory,
                         const RunContext& run) const = 0;
+  // Behind the last Backward of an update, of layers that have kSums.
+  virtual void FinishGradients(const OwnerMemory&, ThreadPool&) const {}
 
   // The same of all inputs: what the step calls. Only a layer with several inputs has its own.
   virtual void ForwardAll(std::span<const Slice> ins, const Slice& out, const OwnerMemory& memory,

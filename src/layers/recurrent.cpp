@@ -14,6 +14,7 @@ namespace {
 enum Key {
   TransposedKey = kFirstOwnKey,
   StartBias,
+  Products,
   StateH,
   StateC,
   GradH,
@@ -97,7 +98,8 @@ Recurrent::Recurrent(const Config& config)
              .input_gradient = config.input_gradient,
              .activations = config.activations,
              .projected = config.projected,
-             .lanes = config.lanes},
+             .lanes = config.lanes,
+             .table_ids = config.table_ids},
       learns_(config.learns),
       use_bias_(config.use_bias),
       forget_one_(config.forget_one),
@@ -125,9 +127,11 @@ std::string Recurrent::Describe() const {
 LayerWork Recurrent::Work() const {
   constexpr double kForwardPointwise = 100.0, kBackwardPointwise = 175.0;  // a gate of a unit; measured against the products
   constexpr double kMask = 20.0;                                           // an element
+  constexpr double kLookUp = 10.0;                                         // a gate of a unit
   const auto inputs = static_cast<double>(shape_.inputs), units = static_cast<double>(shape_.units);
   const auto gates = static_cast<double>(GateCount(shape_.cell));
-  const double of_input = 2.0 * gates * units * inputs, of_state = 2.0 * gates * units * static_cast<double>(shape_.width());
+  const double of_input = gates * units * (looks_up() ? kLookUp : 2.0 * inputs);
+  const double of_state = 2.0 * gates * units * static_cast<double>(shape_.width());
   const double projection = 2.0 * units * static_cast<double>(shape_.projected);
   const double masks = kMask * ((dropout_ > 0.0 ? inputs : 0.0) + (recurrent_dropout_ > 0.0 ? units : 0.0));
   double backward = kBackwardPointwise * gates * units + 2.0 * masks;
@@ -143,6 +147,7 @@ void Recurrent::Declare(NeedList& needs, bool training) const {
   const int64_t row = shape_.stride() * kFloat, h_row = shape_.h_stride() * kFloat;
   needs.Param(kWeights, "weights", weights * kFloat);
   if (shape_.has_state_bias()) needs.Param(StartBias, "sum of biases", shape_.panels() * shape_.columns() * kFloat);
+  if (looks_up()) needs.Param(Products, "products of the table", shape_.table_products() * kFloat);
   needs.State(StateH, "h", h_row);
   if (shape_.has_c()) needs.State(StateC, "c", row);
   needs.Tape(Gates, "gates", NeedUnit::RowStep, shape_.panels() * shape_.columns() * kFloat);
@@ -168,6 +173,7 @@ void Recurrent::Declare(NeedList& needs, bool training) const {
   const int64_t transposed =
       shape_.transposed_state() + shape_.transposed_reset() + shape_.transposed_input() + shape_.transposed_projection();
   needs.Param(TransposedKey, "transposed weights", transposed * kFloat);
+  if (looks_up()) needs.Grad(kSums, "gradient of the products", shape_.table_products() * kFloat);
   needs.StateGradient(GradH, "gradient of h", h_row);
   if (shape_.has_c()) {
     needs.StateGradient(GradC, "gradient of c", row);
@@ -273,6 +279,15 @@ void Recurrent::Prepare(const OwnerMemory& memory, ThreadPool& pool) const {
   const RecurrentWeights weights = Split(memory.F32(kWeights));
   if (shape_.has_state_bias()) recurrent_sum_biases(memory.F32(StartBias), weights, shape_);
   if (memory.Has(TransposedKey)) recurrent_transpose(Transposed(memory), weights, shape_, pool);
+  if (looks_up()) {
+    recurrent_table_products(memory.F32(Products), memory.F32(kTiedWeights), weights, StartBiasOf(memory), shape_, tiles_,
+                             pool);
+  }
+}
+
+// That of all columns.
+const float* Recurrent::StartBiasOf(const OwnerMemory& memory) const {
+  return shape_.has_state_bias() ? memory.F32(StartBias) : Split(memory.F32(kWeights)).bias;
 }
 
 void Recurrent::StartForward(const OwnerMemory& memory, int64_t rows) const {
@@ -314,7 +329,6 @@ void Recurrent::Forward(const Slice& in, const Slice& out, const OwnerMemory& me
   CopyRows(memory.F32(StartH), h, active, stride);
   if (c != nullptr) CopyRows(memory.F32(StartC), c, active, shape_.stride());
   CopyRows(out.data - active * stride, h, active, stride);
-  const RecurrentWeights weights = Split(memory.F32(kWeights));
   recurrent_block_forward({.gates = memory.F32(Gates),
                            .c = c,
                            .h = out.data,
@@ -324,8 +338,10 @@ void Recurrent::Forward(const Slice& in, const Slice& out, const OwnerMemory& me
                            .masked = Optional(memory, MaskedH),
                            .mask = MaskOfState(*out.block, memory, run),
                            .x = MaskInputs(in, memory, run),
-                           .bias = shape_.has_state_bias() ? memory.F32(StartBias) : weights.bias},
-                          weights, rows, shape_, tiles_, *run.pool);
+                           .products = Optional(memory, Products),
+                           .ids = in.ids,
+                           .bias = StartBiasOf(memory)},
+                          Split(memory.F32(kWeights)), rows, shape_, tiles_, *run.pool);
   CopyRows(h, out.data + rows.first[last] * stride, rows.rows[last], stride);
 }
 
@@ -372,11 +388,19 @@ void Recurrent::Backward(const Slice& in, const Slice& out, const Slice& d_out, 
     MaskSteps(d_in.data, d_in.data, d_in.stride, memory.F32(InputMask), ActivationStride(shape_.inputs), shape_.inputs, rows,
               *run.pool);
   }
+  const Timed timed(run.timeline, Piece::WeightGradient, 0, 0, number_);
+  if (looks_up()) recurrent_table_add(memory.F32(kSums), in.ids, at.gates, rows, shape_, *run.pool);
   if (!learns_) return;
   RecurrentWeights gradient = Split(memory.F32(kGradient));
   if (!use_bias_) gradient.bias = gradient.state_bias = nullptr;
-  const Timed timed(run.timeline, Piece::WeightGradient, 0, 0, number_);
   recurrent_block_gradient(gradient, x, at, rows, shape_, tiles_, *run.pool);
+}
+
+void Recurrent::FinishGradients(const OwnerMemory& memory, ThreadPool& pool) const {
+  recurrent_table_gradient({.d_input = learns_ ? Split(memory.F32(kGradient)).input : nullptr,
+                            .d_table = shape_.input_gradient ? memory.F32(kTiedGradient) : nullptr},
+                           memory.F32(kSums), memory.F32(kTiedWeights), Transposed(memory), memory.U64(Offsets), shape_, tiles_,
+                           pool);
 }
 
 }  // namespace plimsoll

@@ -22,9 +22,10 @@ class Recurrent final : public Layer {
     int64_t projected = 0;   // Lstm: width of h where it is a projection; 0: none
     double dropout = 0.0;    // of x, and of h before its products: one mask for all steps of a sequence
     double recurrent_dropout = 0.0;
-    uint32_t number = 0;   // of the node, so that two layers do not share masks
-    int64_t truncate = 0;  // steps after which gradients of State are forgotten; 0: never
-    int32_t lanes = 8;     // of the machine's vectors
+    uint32_t number = 0;    // of the node, so that two layers do not share masks
+    int64_t truncate = 0;   // steps after which gradients of State are forgotten; 0: never
+    int32_t lanes = 8;      // of the machine's vectors
+    int64_t table_ids = 0;  // it reads ids, and looks up the products of their vectors in the table that it is tied to
     WeightRule kernel{.start = Initializer::GlorotUniform};
     WeightRule recurrent{.start = Initializer::Orthogonal};
     WeightRule bias;
@@ -46,6 +47,7 @@ class Recurrent final : public Layer {
   void Replay(const Slice& in, const Slice& out, const OwnerMemory& memory, const RunContext& run) const override;
   void Backward(const Slice& in, const Slice& out, const Slice& d_out, const Slice& d_in, const OwnerMemory& memory,
                 const RunContext& run) const override;
+  void FinishGradients(const OwnerMemory& memory, ThreadPool& pool) const override;
 
  private:
   bool masks_inputs(const RunContext& run) const { return run.training && dropout_ > 0.0; }
@@ -53,7 +55,9 @@ class Recurrent final : public Layer {
   const float* MaskInputs(const Slice& in, const OwnerMemory& memory, const RunContext& run) const;
   const float* MaskOfState(const Block& block, const OwnerMemory& memory, const RunContext& run) const;
   RecurrentWeights Split(float* weights) const;
+  const float* StartBiasOf(const OwnerMemory& memory) const;
   RecurrentTransposed Transposed(const OwnerMemory& memory) const;
+  bool looks_up() const { return shape_.table_ids > 0; }
   bool has_backward() const { return learns_ || shape_.input_gradient; }
   RecurrentShape shape_;
   bool learns_;

@@ -25,8 +25,9 @@ constexpr int64_t kFloat = sizeof(float);
 
 // Makes the layer of a node. `wants_gradient`: a layer that it reads learns. A layer with weights learns where the node is
 // trainable. `layers`: those before it.
+// table_ids: of the table whose products it looks up.
 std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_stride, bool wants_gradient, int32_t lanes,
-                                 const std::vector<std::unique_ptr<Layer>>& layers) {
+                                 int64_t table_ids, const std::vector<std::unique_ptr<Layer>>& layers) {
   const Node& node = spec.nodes[static_cast<size_t>(number)];
   if (const auto* embedding = std::get_if<EmbeddingOptions>(&node.kind)) {
     return std::make_unique<Embedding>(Embedding::Config{
@@ -59,7 +60,8 @@ std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_str
                              .learns = node.trainable,
                              .number = static_cast<uint32_t>(number),
                              .truncate = spec.truncate,
-                             .lanes = lanes};
+                             .lanes = lanes,
+                             .table_ids = table_ids};
     std::visit(
         [&]<typename Options>(const Options& options) {
           if constexpr (RecurrentOptions<Options>) {
@@ -147,6 +149,14 @@ std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_str
       .rate = dropout.rate, .spatial = dropout.spatial, .width = node.width, .number = static_cast<uint32_t>(number)});
 }
 
+// Whether a layer of this kind may read ids and look up the products of their vectors: one that masks them may not.
+bool CanLookUp(const LayerKind& kind) {
+  if (const auto* lstm = std::get_if<LSTMOptions>(&kind)) return lstm->dropout == 0.0 && !lstm->layer_normalization;
+  if (const auto* gru = std::get_if<GRUOptions>(&kind)) return gru->dropout == 0.0;
+  const auto* rnn = std::get_if<SimpleRNNOptions>(&kind);
+  return rnn != nullptr && rnn->dropout == 0.0;
+}
+
 int64_t WeightBytes(const Layer& layer) {
   NeedList needs;
   layer.Declare(needs, /*training=*/false);
@@ -170,7 +180,7 @@ int64_t RowBytes(int64_t width) { return ActivationStride(width) * kFloat; }
 void DeclareBlocks(const Network& network, bool training, NeedList& needs) {
   for (int number = 0; number < network.body_layers(); ++number) {
     const Layer& layer = network.layer(number);
-    if (network.pooling(number) != nullptr) continue;
+    if (network.pooling(number) != nullptr || !network.runs(number)) continue;
     needs.Scratch(OutputKey(number), "output of " + network.name(number),
                   layer.carries_rows() ? NeedUnit::BlockAndRow : NeedUnit::RowStep, RowBytes(layer.width()),
                   StepMoment::Forward, StepMoment::Backward);
@@ -237,7 +247,15 @@ void DeclareBatch(const Network& network, const NeedOptions& options, NeedList& 
 
 }  // namespace
 
-Network::Network(Spec spec, int32_t lanes) : spec_(std::move(spec)), lanes_(lanes) {
+bool LookUpPays(int64_t ids, int64_t batch_steps) {
+  constexpr int64_t kMostIds = 256;    // the products stay small beside the layer's weights
+  constexpr int64_t kStepsOfAnId = 4;  // with fewer, making them costs what it saves
+  return ids <= std::min(kMostIds, batch_steps / kStepsOfAnId);
+}
+
+Network::Network(Spec spec, int32_t lanes, int64_t batch_steps)
+    : spec_(std::move(spec)), nodes_(spec_.nodes), runs_(spec_.nodes.size(), true), lanes_(lanes) {
+  LookUpProducts(batch_steps);
   for (size_t i = 0; i < spec_.nodes.size(); ++i) {
     const Node& node = spec_.nodes[i];
     const int number = static_cast<int>(i);
@@ -245,7 +263,9 @@ Network::Network(Spec spec, int32_t lanes) : spec_(std::move(spec)), lanes_(lane
     const int64_t input_stride = first && !spec_.id_input ? spec_.input_width : ActivationStride(node.in_width);
     const bool learns_below = std::any_of(node.inputs.begin(), node.inputs.end(),
                                           [&](int input) { return input != kModelInput && wants_gradient(input); });
-    layers_.push_back(MakeLayer(spec_, number, input_stride, learns_below, lanes, layers_));
+    const bool looks_up = inputs(number) != node.inputs;
+    layers_.push_back(
+        MakeLayer(spec_, number, input_stride, learns_below, lanes, looks_up ? IdsOf(node.inputs[0]) : 0, layers_));
     wants_gradient_.push_back(learns_below || learns(number));
     if (KnowsTime(node.kind)) body_layers_ = number + 1;
     const bool pools = std::holds_alternative<PoolingOptions>(node.kind);
@@ -260,8 +280,29 @@ Network::Network(Spec spec, int32_t lanes) : spec_(std::move(spec)), lanes_(lane
   for (int number = body_layers_; number < layers(); ++number) {
     (spec_.nodes[static_cast<size_t>(number)].per_step ? head_steps_ : head_rows_) = true;
   }
-  routes_ = GradientRoutes(spec_.nodes, wants_gradient_, body_layers_);
+  routes_ = GradientRoutes(nodes_, wants_gradient_, body_layers_);
   PLIMSOLL_CHECK(body_layers_ < layers() || is_own_loss(), "the last layer is a Dense or its own loss; the spec sees to it");
+}
+
+// A recurrent layer that alone reads an Embedding of few ids looks up what it makes of their vectors (kernels/recurrent.h).
+// Whether it does follows from the job and its data, never from the budget: the gradient's last bits depend on it.
+void Network::LookUpProducts(int64_t batch_steps) {
+  for (size_t reader = 0; reader < nodes_.size(); ++reader) {
+    const int table = nodes_[reader].inputs[0];
+    if (table == kModelInput || !is_table(table) || nodes_[reader].inputs.size() > 1) continue;
+    if (!LookUpPays(IdsOf(table), batch_steps) || !CanLookUp(nodes_[reader].kind)) continue;
+    const auto readers = std::count_if(nodes_.begin(), nodes_.end(), [&](const Node& other) {
+      return other.table == table || std::find(other.inputs.begin(), other.inputs.end(), table) != other.inputs.end();
+    });
+    if (readers > 1) continue;
+    nodes_[reader].inputs = {kModelInput};
+    nodes_[reader].table = table;
+    runs_[static_cast<size_t>(table)] = false;
+  }
+}
+
+int64_t Network::IdsOf(int table) const {
+  return std::get<EmbeddingOptions>(spec_.nodes[static_cast<size_t>(table)].kind).input_dim;
 }
 
 bool Network::learns(int number) const {
@@ -378,7 +419,7 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
 
 NetworkMemory::NetworkMemory(const Network& network, const std::vector<OwnerNeeds>& needs, const Plan& plan, const Arena& arena)
     : layers_(network.layers()) {
-  for (const Node& node : network.spec().nodes) tables_.push_back(node.table);
+  for (int number = 0; number < network.layers(); ++number) tables_.push_back(network.table(number));
   Bind(needs, plan, arena);
 }
 

@@ -26,9 +26,13 @@ namespace plimsoll {
 // Most rows of a slice of the head: nothing of size steps x classes ever exists.
 inline constexpr int64_t kSliceRows = 256;
 
+// Whether looking up the products of so many ids is less work than making them at every step of a batch.
+bool LookUpPays(int64_t ids, int64_t batch_steps);
+
 class Network {
  public:
-  explicit Network(Spec spec, int32_t lanes = VectorLanes(BestInstructions()));  // lanes: of the machine's vectors
+  // lanes: of the machine's vectors. batch_steps: those of a batch, in the mean; 0: not known, nothing is looked up.
+  explicit Network(Spec spec, int32_t lanes = VectorLanes(BestInstructions()), int64_t batch_steps = 0);
 
   const Spec& spec() const { return spec_; }
   int32_t lanes() const { return lanes_; }
@@ -36,7 +40,12 @@ class Network {
   Layer& layer(int number) const { return *layers_[static_cast<size_t>(number)]; }
   const std::string& name(int number) const { return spec_.nodes[static_cast<size_t>(number)].name; }
   int body_layers() const { return body_layers_; }
-  const std::vector<int>& inputs(int number) const { return spec_.nodes[static_cast<size_t>(number)].inputs; }
+  // What it reads; of a layer that looks up products the ids themselves.
+  const std::vector<int>& inputs(int number) const { return nodes_[static_cast<size_t>(number)].inputs; }
+  // The Embedding whose weights it reads, or kNoTable: one that it is tied to, or whose products it looks up.
+  int table(int number) const { return nodes_[static_cast<size_t>(number)].table; }
+  // False of an Embedding whose vectors nobody reads, because their products are looked up.
+  bool runs(int number) const { return runs_[static_cast<size_t>(number)]; }
   bool head_steps() const { return head_steps_; }  // the head, or a part of it, runs on every step
   bool head_rows() const { return head_rows_; }    // and once, on pooled rows
   // A loss is taken from what it gives; the gradient is left in its place.
@@ -61,7 +70,11 @@ class Network {
   int64_t confused_classes() const;
 
  private:
+  void LookUpProducts(int64_t batch_steps);
+  int64_t IdsOf(int table) const;
   Spec spec_;
+  std::vector<Node> nodes_;  // of the spec, with what is looked up
+  std::vector<bool> runs_;
   int32_t lanes_;
   std::vector<std::unique_ptr<Layer>> layers_;
   std::vector<bool> wants_gradient_;

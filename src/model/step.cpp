@@ -114,6 +114,7 @@ int64_t Step::Forward(const RowGroup& group, int64_t first_block, int64_t blocks
     const Block block = BlockAt(group, number);
     const Part part = WholeOf(group, block);
     for (int layer = 0; layer < network_.body_layers(); ++layer) {
+      if (!network_.runs(layer)) continue;
       const Timed timed(run_.timeline, Piece::LayerForward, number, 1, layer);
       network_.layer(layer).ForwardAll(InputsOf(layer, part), OutputOf(layer, part), memory_.layer(layer), run_);
     }
@@ -130,6 +131,7 @@ void Step::Reverse(const RowGroup& group, int64_t first_block, int64_t blocks) {
     const Block block = BlockAt(group, number);
     const Part part = WholeOf(group, block);
     for (int layer = 0; layer < network_.body_layers(); ++layer) {
+      if (!network_.runs(layer)) continue;
       const Timed timed(run_.timeline, Piece::LayerReplay, number, 1, layer);
       network_.layer(layer).ReplayAll(InputsOf(layer, part), OutputOf(layer, part), memory_.layer(layer), run_);
     }
@@ -145,7 +147,7 @@ void Step::Reverse(const RowGroup& group, int64_t first_block, int64_t blocks) {
 // One layer on the way back: the gradients of its weights are added, those of its inputs written, or added where a layer
 // behind it has read the same input.
 void Step::Backward(int layer, const Part& part) {
-  if (!network_.wants_gradient(layer)) return;
+  if (!network_.wants_gradient(layer) || !network_.runs(layer)) return;
   const Timed timed(run_.timeline, Piece::LayerBackward, part.block->first_step / kBlockSteps, 1, layer);
   const std::span<const Slice> ins = InputsOf(layer, part);
   const std::vector<Route>& routes = network_.routes().inputs(layer);
@@ -308,6 +310,7 @@ const float* Step::Advance(const RowGroup& group, bool begins) {
   segment_start_ = 0;
   SetPosition(group, 0);
   for (int layer = 0; layer < network_.body_layers(); ++layer) {
+    if (!network_.runs(layer)) continue;
     network_.layer(layer).ForwardAll(InputsOf(layer, all), OutputOf(layer, all), memory_.layer(layer), run_);
   }
   const Part last{.group = &group, .block = &block, .begin = all.count - group.rows, .count = group.rows};
@@ -385,16 +388,23 @@ Status Step::RestoreState(const RowGroup& group, int64_t slot, int64_t next_bloc
 
 void Step::ZeroGradients() {
   for (int number = 0; number < network_.layers(); ++number) {
-    if (!memory_.layer(number).Has(kGradient)) continue;
-    if (memory_.layer(number).Has(kTouched)) {
-      std::memset(memory_.layer(number).Bytes(kTouched), 0, static_cast<size_t>(memory_.layer(number).bytes(kTouched)));
+    const OwnerMemory& memory = memory_.layer(number);
+    for (const int key : {kGradient, kTouched, kSums}) {
+      if (!memory.Has(key)) continue;
+      char* bytes = memory.Bytes(key);
+      run_.pool->Run([&](int part) {
+        const Share share = ShareOf(memory.bytes(key), part, run_.pool->size(), 4096);
+        std::memset(bytes + share.begin, 0, static_cast<size_t>(share.end - share.begin));
+      });
     }
-    const int64_t floats = memory_.layer(number).bytes(kGradient) / static_cast<int64_t>(sizeof(float));
-    float* gradient = memory_.layer(number).F32(kGradient);
-    run_.pool->Run([&](int part) {
-      const Share share = ShareOf(floats, part, run_.pool->size(), 1024);
-      std::memset(gradient + share.begin, 0, static_cast<size_t>(share.end - share.begin) * sizeof(float));
-    });
+  }
+}
+
+void Step::FinishGradients() {
+  for (int number = 0; number < network_.layers(); ++number) {
+    if (!memory_.layer(number).Has(kSums)) continue;
+    const Timed timed(run_.timeline, Piece::LayerBackward, 0, 1, number);
+    network_.layer(number).FinishGradients(memory_.layer(number), *run_.pool);
   }
 }
 

@@ -46,7 +46,9 @@ class Step {
   Step(const Network& network, NetworkMemory& memory, ThreadPool& pool, uint64_t dropout_seed);
 
   void SetUpdate(uint64_t update) { run_.update = update; }  // for dropout masks
+  // Before the first group of an update, and behind its last.
   void ZeroGradients();
+  void FinishGradients();
   // Gradients of the group are added, each output's divided by its items of the whole batch.
   // The schedule has been started on the group's blocks.
   // Fails only where slots lie in a file and the disk does.

@@ -81,7 +81,8 @@ std::vector<PlanChange> ChangesThatHelp(const Setup& setup, const SampleShape& s
     const Result<Spec> spec = MakeSpec(candidate.job, shape);
     if (!spec.ok()) continue;  // the layers no longer go together
     PlanInput input = setup.input;
-    const Network network(spec.value(), setup.network->lanes());
+    const Network network(spec.value(), setup.network->lanes(),
+                          BatchSteps(candidate.job, setup.samples->count(), setup.row_steps));
     DescribeNetwork(input, network,
                     {.job = candidate.job,
                      .shape = shape,

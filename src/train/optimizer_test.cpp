@@ -7,7 +7,6 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <stdexcept>
 
 #include "infer/scorer.h"
 #include "model/train_options.h"
@@ -15,6 +14,7 @@
 #include "reference/optimizer.h"
 #include "train/lr_schedule.h"
 #include "train/setup.h"
+#include "train/train_test_files.h"
 #include "train/update.h"
 
 namespace plimsoll {
@@ -36,12 +36,6 @@ Job SmallJob(const TrainOptions& train) {
   job.train.threads = 2;
   job.memory.budget = "1GB";
   return job;
-}
-
-std::unique_ptr<plimsoll::Setup> SetUpOrThrow(const Job& job) {
-  Result<std::unique_ptr<plimsoll::Setup>> setup = plimsoll::SetUp(job, {});
-  if (!setup.ok()) throw std::runtime_error(setup.status().message());
-  return std::move(setup).value();
 }
 
 Tensors Gather(const plimsoll::Setup& setup, const Engine& engine, int key) {

@@ -216,6 +216,11 @@ SamplesRequest RequestOf(const Job& job) {
   return request;
 }
 
+int64_t BatchSteps(const Job& job, int64_t samples, int64_t row_steps) {
+  if (job.train.optimizer == OptimizerKind::LazyAdam) return 0;  // it asks which vectors were read, so all of them are
+  return std::min(job.train.batch_size, samples) * row_steps / samples;
+}
+
 void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps) {
   const int64_t batch_size = std::min(needed.job.train.batch_size, needed.samples);
   input.owners = DeclareNeeds(network, {.batch_size = batch_size,
@@ -368,7 +373,10 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& asked, std::unique_ptr<Sampl
     setup->fingerprint = fingerprint.value();
   }
   if (options.check) PLIMSOLL_RETURN_IF_ERROR(options.check(*setup));
-  setup->network = std::make_unique<Network>(std::move(spec).value(), VectorLanes(options.instructions));
+  const LengthFacts lengths = LookAtLengths(*setup->samples, setup->valid.get(), job.train.batch_size);
+  setup->row_steps = lengths.row_steps;
+  setup->network = std::make_unique<Network>(std::move(spec).value(), VectorLanes(options.instructions),
+                                             BatchSteps(job, setup->samples->count(), setup->row_steps));
   setup->pool = std::make_unique<ThreadPool>(threads.value());
   setup->products = std::make_unique<ProductSet>();
   setup->network->AddTiles(*setup->products);
@@ -376,7 +384,6 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& asked, std::unique_ptr<Sampl
 
   PlanInput& input = setup->input;
   input.operations_per_second = ProductSpeed(*setup->pool).Measure(kSpeedSamples).best;
-  const LengthFacts lengths = LookAtLengths(*setup->samples, setup->valid.get(), job.train.batch_size);
   input.worst_lengths = lengths.worst;
   const auto own_rows = static_cast<int64_t>(input.worst_lengths.size());
   if (options.group_rows > own_rows)
@@ -395,7 +402,7 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& asked, std::unique_ptr<Sampl
                    .confusion = setup->confusion,
                    .metric_bytes = setup->metrics.bytes(),
                    .candidates_bytes = options.candidates_bytes},
-                  lengths.row_steps);
+                  setup->row_steps);
   if (options.training && !job.memory.spill.empty()) {
     Result<std::unique_ptr<SpillFile>> spill = SpillFile::Open(job.memory.spill);
     if (!spill.ok()) return spill.status();

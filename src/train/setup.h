@@ -59,6 +59,7 @@ struct Setup {
   std::vector<std::string> outputs;   // their names, where the job lists several
   std::unique_ptr<SpillFile> spill;   // null: the job names no folder for it
   uint64_t fingerprint = 0;           // of the data to train on
+  int64_t row_steps = 0;              // of all samples
   int64_t trace_bytes = 0;            // for the pieces of a trace; 0: there is none
   MetricPlan metrics;                 // of every score
   bool confusion = true;              // scores count which class was taken for which
@@ -107,7 +108,9 @@ struct NeededFor {
   int64_t metric_bytes = 0;
   int64_t candidates_bytes = 0;
 };
-// Fills in what follows from the model: needs, names, slices, work. `row_steps`: of all training samples.
+// A batch's steps in the mean, as a Network wants them. `row_steps`: of all samples.
+int64_t BatchSteps(const Job& job, int64_t samples, int64_t row_steps);
+// Fills in what follows from the model: needs, names, slices, work.
 void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps);
 
 // What the lengths of all samples come to.

@@ -9,11 +9,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "data/npy_test_files.h"
+#include "train/setup.h"
 
 namespace plimsoll {
 
@@ -23,6 +26,12 @@ inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
+
+inline std::unique_ptr<Setup> SetUpOrThrow(const Job& job) {
+  Result<std::unique_ptr<Setup>> setup = SetUp(job, {});
+  if (!setup.ok()) throw std::runtime_error(setup.status().message());
+  return std::move(setup).value();
+}
 
 // A folder of its own, gone with the test.
 class Folder {

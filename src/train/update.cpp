@@ -75,6 +75,7 @@ Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums, 
     schedule_.Start(BlocksOf(rows.value().steps));
     PLIMSOLL_RETURN_IF_ERROR(engine_.step.TrainGroup(rows.value(), schedule_, batch_.items(), own));
   }
+  engine_.step.FinishGradients();
   for (int64_t i = 0; i < count; ++i) useful_row_steps_ += setup_.samples->length(numbers[i]);
   const Spec& spec = setup_.network->spec();
   own.penalties += engine_.penalty.Value() * static_cast<double>(own.outputs[0].items);

@@ -77,6 +77,7 @@ Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, StepResult& re
     schedule.Start(BlocksOf(rows.value().steps));
     PLIMSOLL_RETURN_IF_ERROR(engine.step.TrainGroup(rows.value(), schedule, batch.items(), sums));
   }
+  engine.step.FinishGradients();
   result.loss = sums.MeanLoss(setup.network->spec()) + engine.penalty.Value();
   engine.penalty.AddGradient();
   for (const WeightPlace& place : WeightPlaces(*setup.network)) {

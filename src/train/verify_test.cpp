@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "plimsoll/trainer.h"
 #include "reference/reference.h"
 #include "train/train_test_files.h"
@@ -29,6 +31,13 @@ Job MakeJob(Task task, std::string source, std::vector<LayerKind> layers, int64_
   job.train.threads = 2;
   job.memory.budget = "2GB";
   return job;
+}
+
+bool LooksUpProducts(const Job& job) {
+  const auto setup = SetUpOrThrow(job);
+  const std::vector<PlannedBuffer>& buffers = setup->plan.buffers;
+  return std::any_of(buffers.begin(), buffers.end(),
+                     [](const PlannedBuffer& one) { return one.name == "products of the table"; });
 }
 
 LSTMOptions Units(int64_t units) { return LSTMOptions{.units = units}; }
@@ -484,6 +493,44 @@ TEST(Verify, MoreWordsThanACopyIsKeptOfAgreeWithDouble) {
   ExpectVerified(MakeJob(Task::Classify, "generate:copy?delay=4&count=10&samples=3&symbols=9000",
                          {EmbeddingOptions{.output_dim = 8}, Units(128), DenseOptions{}}, 3),
                  "chunks of the output layer");
+}
+
+// Few ids beside the steps of a batch: their products with Wx are looked up. Beyond a tile and a panel, and with a part frozen.
+TEST(Verify, ProductsThatAreLookedUpAgreeWithDouble) {
+  for (const Kind kind : {Kind::Lstm, Kind::Gru, Kind::GruBefore, Kind::Rnn, Kind::Projected}) {
+    for (const int64_t symbols : {1, 29, 70}) {
+      for (const int frozen : {-1, 0, 1}) {
+        Job job = MakeJob(
+            Task::Classify, fmt::format("generate:copy?delay=30&samples=20&symbols={}", symbols),
+            {EmbeddingOptions{.output_dim = symbols == 29 ? 40 : 5}, LayerOf(kind, 21), GRUOptions{.units = 9}, DenseOptions{}},
+            20);
+        if (frozen >= 0) job.layers[static_cast<size_t>(frozen)].trainable = false;
+        ASSERT_TRUE(LooksUpProducts(job));
+        ExpectVerified(job, fmt::format("cell {}, {} symbols, frozen {}", static_cast<int>(kind), symbols, frozen));
+      }
+    }
+  }
+}
+
+TEST(Verify, ProductsAreLookedUpWhereThatIsLessWorkAndTheSame) {
+  const auto job_of = [](const std::string& settings, std::vector<LayerKind> layers) {
+    return MakeJob(Task::Classify, "generate:copy?delay=10&samples=20&" + settings, std::move(layers), 20);
+  };
+  const EmbeddingOptions table{.output_dim = 5};
+  EXPECT_TRUE(LooksUpProducts(job_of("symbols=100", {table, Units(9), DenseOptions{}})));
+  EXPECT_FALSE(LooksUpProducts(job_of("symbols=300", {table, Units(9), DenseOptions{}}))) << "many ids";
+  EXPECT_FALSE(LooksUpProducts(job_of("symbols=100&count=1", {table, Units(9), DenseOptions{}}))) << "few steps";
+  EXPECT_FALSE(LooksUpProducts(job_of("symbols=9", {table, LSTMOptions{.units = 9, .dropout = 0.1}, DenseOptions{}})))
+      << "masks";
+  EXPECT_FALSE(LooksUpProducts(job_of("symbols=9", {table, DropoutOptions{.rate = 0.1}, Units(9), DenseOptions{}}))) << "masks";
+  EXPECT_FALSE(LooksUpProducts(job_of("symbols=9", {table, LayerOf(Kind::Normalized, 9), DenseOptions{}}))) << "normalised";
+  EXPECT_FALSE(LooksUpProducts(job_of("symbols=9", {table, Units(5), DenseOptions{.tied_to = "embedding"}}))) << "tied";
+  Job lazy = job_of("symbols=9", {table, Units(9), DenseOptions{}});
+  lazy.train.optimizer = OptimizerKind::LazyAdam;
+  EXPECT_FALSE(LooksUpProducts(lazy)) << "it asks which vectors were read";
+  Job twice = job_of("symbols=9", {table, Units(5), MergeOptions{.mode = MergeMode::Add}, DenseOptions{}});
+  twice.layers[2].inputs = {"embedding", "lstm"};
+  EXPECT_FALSE(LooksUpProducts(twice)) << "another layer reads the vectors";
 }
 
 // Negative controls: what a wrong gate, a wrong sign or a missing term does to a tensor is always seen.

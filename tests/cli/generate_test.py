@@ -15,6 +15,7 @@ import unittest
 from text_case import PROGRAM, TextCase, open_folder
 
 LAYERS = '[{type = "Embedding", output_dim = 8}, {type = "GRU", units = 32}, {type = "Dense"}]'
+signal.signal(signal.SIGINT, signal.default_int_handler)  # one that is ignored, as behind a shell's &, would be in the runs too
 QUICK = ["--lr", "0.02", "--threads", "1", "--memory", "32MB", "--json", "--batch-size", "16"]
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 PLIMSOLL = ""  # set by the main program
 RESUMES = int(os.environ.get("PLIMSOLL_RESUMES", "7"))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # one that is ignored, as behind a shell's &, would be in the runs too
 
 PLAIN = """task = "regress"
 [data]
