@@ -8,6 +8,7 @@
 #include <xmmintrin.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 
 #include "base/check.h"
@@ -20,6 +21,8 @@ constexpr size_t kTouchedStackBytes = 64 * 1024;
 constexpr int kSpins = 4000;     // with a pause each: tens of microseconds
 constexpr int kMeetSpins = 200;  // the others are at the same work; more threads than cores take turns by yielding
 constexpr int kYields = 2000;    // then about a millisecond in which others may run
+constexpr std::chrono::milliseconds kLate(1);  // who comes to a meeting so late was not at work: another program had his core
+constexpr int kRunsApart = 1000;               // after a late meeting
 
 // Makes resident what a worker may use of its stack, so that resident memory does not depend on which calls came first.
 void TouchStack() {
@@ -124,8 +127,16 @@ void ThreadPool::Meet() {
     arrived_.store(0, std::memory_order_relaxed);
     meetings_.store(before + 1, std::memory_order_release);
   } else {
+    const auto begin = std::chrono::steady_clock::now();
     SpinUntil([&] { return meetings_.load(std::memory_order_acquire) != before; }, /*give_up=*/false, kMeetSpins);
+    if (std::chrono::steady_clock::now() - begin > kLate) runs_apart_.store(kRunsApart, std::memory_order_relaxed);
   }
+}
+
+bool ThreadPool::MeetsPromptly() {
+  const int left = runs_apart_.load(std::memory_order_relaxed);
+  if (left > 0) runs_apart_.store(left - 1, std::memory_order_relaxed);
+  return left == 0;
 }
 
 void ThreadPool::Work(int part) {

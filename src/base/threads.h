@@ -2,7 +2,8 @@
 //   Run(fn) calls fn(part) for part = 0 .. size()-1, part 0 on the caller's thread, and returns when all are done.
 //   Workers spin between calls that follow closely, because a meeting through the kernel costs 65 us and one through
 //   memory 0.2 us; after about a millisecond without work they sleep.
-//   Inside a Run, Meet() returns when every part has called it.
+//   Inside a Run, Meet() returns when every part has called it. Where another program uses the cores, too, each meeting may
+//   wait for milliseconds: MeetsPromptly() tells whether work that can do without should.
 //   never: allocates in Run, changes who computes what by load. Results must not depend on size().
 #pragma once
 
@@ -41,6 +42,8 @@ class ThreadPool {
     Finish();
   }
   void Meet();
+  // Between two calls of Run. False for the next thousand times after a meeting to which a thread came late.
+  bool MeetsPromptly();
 
  private:
   using Task = void (*)(const void* context, int part);
@@ -63,6 +66,7 @@ class ThreadPool {
   alignas(64) std::atomic<int> running_{0};  // workers that have not finished the current Run
   alignas(64) std::atomic<int> arrived_{0};  // parts that have called Meet
   alignas(64) std::atomic<uint32_t> meetings_{0};
+  std::atomic<int> runs_apart_{0};     // times that MeetsPromptly will say no
   std::atomic<int> callers_core_{-1};  // where the caller was when it woke the workers
   std::atomic<bool> stop_{false};
 };

@@ -58,6 +58,18 @@ TEST(ThreadPool, WhatAPartWroteTheOthersSeeBehindAMeeting) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(ThreadPool, AfterALateMeetingWorkKeepsApartForAWhile) {
+  ThreadPool pool(2);
+  EXPECT_TRUE(pool.MeetsPromptly());
+  pool.Run([&](int part) {
+    if (part == 1) usleep(5000);
+    pool.Meet();
+  });
+  int apart = 0;
+  while (!pool.MeetsPromptly()) ++apart;
+  EXPECT_EQ(apart, 1000);
+}
+
 TEST(ShareOf, CoversEverythingOnce) {
   for (const int64_t count : {0, 1, 5, 64, 1000}) {
     for (const int parts : {1, 2, 3, 8}) {

@@ -1,6 +1,6 @@
 // recurrent: the order of work of one layer in one Block. Threads own rows in forward and backward and run them through all
-//   steps of the block without meeting; where units go up evenly or rows are few they own units instead and meet once a step.
-//   For weight gradients they own panels. See recurrent.h for layouts.
+//   steps of the block without meeting; where units go up evenly or rows are few they own units instead and meet once a step,
+//   as long as nobody comes late. For weight gradients they own panels. See recurrent.h for layouts.
 #include "kernels/recurrent.h"
 
 #include <algorithm>
@@ -63,8 +63,9 @@ bool SharesUnits(const Frame& frame, const ThreadPool& pool) {
   return pool.size() > 1 && (even || frame.block.rows[0] < kFewRows * pool.size());
 }
 // Masks, projections and the reset of h' read all units of a row between two meetings.
-bool StepsByUnits(const Frame& frame, const float* mask, const ThreadPool& pool) {
-  return SharesUnits(frame, pool) && mask == nullptr && !frame.shape.has_projection() && !frame.shape.has_reset();
+bool StepsByUnits(const Frame& frame, const float* mask, ThreadPool& pool) {
+  if (mask != nullptr || frame.shape.has_projection() || frame.shape.has_reset()) return false;
+  return SharesUnits(frame, pool) && pool.MeetsPromptly();
 }
 
 // gates of row-steps [begin, begin + count) = x Wx. What x does not feed begins with its bias; the cell adds that of the
@@ -368,7 +369,7 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
   const Reduction of_state = reduction(1, transposed.state, shape.of_state(), tiles.back_state, shape.state_tiles());
   const Reduction of_reset = reduction(2, transposed.reset, shape.of_reset(), tiles.back_reset, shape.state_tiles());
   const Reduction of_input = reduction(3, transposed.input, shape.of_input(), tiles.back_inputs, shape.input_tiles());
-  const bool by_units = StepsByUnits(frame, at.mask, pool) && at.truncate == 0;
+  const bool by_units = at.truncate == 0 && StepsByUnits(frame, at.mask, pool);
   const float* h_start = at.h - block.rows[0] * h_stride;
   float* c_of_steps = shape.has_c() ? at.cells + block.rows[0] * stride : nullptr;  // behind c at the block's start
   pool.Run([&](int part) {
