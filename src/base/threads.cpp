@@ -16,11 +16,14 @@
 namespace plimsoll {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr size_t kStackBytes = 512 * 1024;
 constexpr size_t kTouchedStackBytes = 64 * 1024;
 constexpr int kSpins = 4000;     // with a pause each: tens of microseconds
 constexpr int kMeetSpins = 200;  // the others are at the same work; more threads than cores take turns by yielding
-constexpr int kYields = 2000;    // then about a millisecond in which others may run
+constexpr std::chrono::milliseconds kPatience(1);  // then others may run in between; by the clock, because beside a busy thread
+                                                   // every yield may last for milliseconds, and who yields counts as busy, too
 constexpr std::chrono::milliseconds kLate(1);  // who comes to a meeting so late was not at work: another program had his core
 constexpr int kRunsApart = 1000;               // after a late meeting
 
@@ -57,11 +60,12 @@ bool SpinUntil(const Ready& ready, bool give_up, int spins = kSpins) {
     if (ready()) return true;
     _mm_pause();
   }
-  for (int yield = 0; !give_up || yield < kYields; ++yield) {
-    if (ready()) return true;
+  const Clock::time_point begin = Clock::now();
+  while (!ready()) {
+    if (give_up && Clock::now() - begin > kPatience) return false;
     sched_yield();
   }
-  return false;
+  return true;
 }
 
 }  // namespace
@@ -127,9 +131,9 @@ void ThreadPool::Meet() {
     arrived_.store(0, std::memory_order_relaxed);
     meetings_.store(before + 1, std::memory_order_release);
   } else {
-    const auto begin = std::chrono::steady_clock::now();
+    const Clock::time_point begin = Clock::now();
     SpinUntil([&] { return meetings_.load(std::memory_order_acquire) != before; }, /*give_up=*/false, kMeetSpins);
-    if (std::chrono::steady_clock::now() - begin > kLate) runs_apart_.store(kRunsApart, std::memory_order_relaxed);
+    if (Clock::now() - begin > kLate) runs_apart_.store(kRunsApart, std::memory_order_relaxed);
   }
 }
 

@@ -62,7 +62,7 @@ TEST(ThreadPool, AfterALateMeetingWorkKeepsApartForAWhile) {
   ThreadPool pool(2);
   EXPECT_TRUE(pool.MeetsPromptly());
   pool.Run([&](int part) {
-    if (part == 1) usleep(5000);
+    if (part == 1) usleep(100000);  // longer than the other part may be kept from its core
     pool.Meet();
   });
   int apart = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 
 #include "infer/input_window.h"
 
@@ -130,6 +131,23 @@ TEST(Answers, ForecastsAreInTheUnitOfTheData) {
   tsv.Start(three.window, 0, 3);
   tsv.Rows(0, three.group, 0, 3, y.data(), 4);
   EXPECT_EQ(LinesOf(tsv, 1, "s"), "s\t10\t0\t12\t5\n");
+}
+
+TEST(Answers, WhatIsNotFiniteIsSaidAsItIsButInJson) {
+  const Three three;
+  constexpr float kMost = std::numeric_limits<float>::infinity();
+  const std::array<float, 12> y = {kMost, -kMost, std::numeric_limits<float>::quiet_NaN(), 5, kMost, -kMost, 1, 5, 0, 0, 1, 5};
+  AnswerOptions options{.kind = AnswerOptions::Kind::Forecast, .width = 4, .rows = 4, .steps = 16};
+  options.units = {{.mean = 0.0, .deviation = 1.0}};
+  Answers json(options);
+  json.Start(three.window, 0, 3);
+  json.Rows(0, three.group, 0, 3, y.data(), 4);
+  EXPECT_EQ(LinesOf(json, 2), "{\"forecast\":[null,null,1,5]}\n{\"forecast\":[null,null,null,5]}\n");
+  options.format = PredictFormat::Tsv;
+  Answers tsv(options);
+  tsv.Start(three.window, 0, 3);
+  tsv.Rows(0, three.group, 0, 3, y.data(), 4);
+  EXPECT_EQ(LinesOf(tsv, 2), "inf\t-inf\t1\t5\ninf\t-inf\tnan\t5\n");
 }
 
 TEST(Answers, WhatCtcSpellsHasNoBlanksAndNoRepetitions) {

@@ -87,7 +87,7 @@ Result<EvaluateResult> Evaluate(const EvaluateRequest& request) {
   if (const int64_t classes = ready.network->confused_classes(); classes > 0)
     confusion = {files.I64(ConfusionCounts), static_cast<size_t>(classes * classes)};
   std::vector<ClassCounts> counts;
-  const ScoreWatch watch{.observer = request.observer, .confusion = confusion, .classes = &counts};
+  const ScoreWatch watch{.observer = request.observer, .what = "evaluation", .confusion = confusion, .classes = &counts};
   const Result<Score> score = ScoreSamples(ready, **engine, part, count, watch);
   if (!score.ok()) return score.status();
   EvaluateResult result{.score = score.value(),

@@ -149,7 +149,7 @@ Result<Score> ScoreSamples(Setup& setup, Engine& engine, ScoredPart part, int64_
       if (!rows.ok()) return rows.status();
       engine.step.EvaluateGroup(rows.value(), sums);
     }
-    if (watch.observer != nullptr) watch.observer->Work({.what = "validation", .done = place + now, .total = count});
+    if (watch.observer != nullptr) watch.observer->Work({.what = watch.what, .done = place + now, .total = count});
   }
   Score score = ToScore(sums, setup);
   metrics.AddTo(score);

@@ -18,6 +18,7 @@ enum class ScoredPart { Training, ValidationShare, ValidationFile };
 // Who looks on while samples are scored.
 struct ScoreWatch {
   Observer* observer = nullptr;                 // told how far it is
+  const char* what = "validation";              // at which work
   std::span<Example> examples = {};             // gets those of a few samples, from its front on; empty: nobody asks
   std::span<int64_t> confusion = {};            // gets the counts of [true class][class that was given]; empty: nobody asks
   std::vector<ClassCounts>* classes = nullptr;  // gets the counts of each class, where the setup's metrics have them

@@ -25,6 +25,14 @@ struct BlockRows {
   int64_t row_steps() const { return first[steps]; }
 };
 
+// A block of one step, for what knows no time.
+inline BlockRows OneStep(int64_t rows) {
+  BlockRows block;
+  block.steps = 1;
+  block.rows[0] = block.first[1] = static_cast<int32_t>(rows);
+  return block;
+}
+
 // The rows [begin, end) that one part of the pool takes through all steps of a block: cut so that the parts have about the same
 // number of row-steps. Who takes a row never changes its bits.
 inline Share RowShare(const BlockRows& block, int part, int parts) {

@@ -29,8 +29,9 @@ struct CellPanel {
 
 // c: in c', out c. h: o act(c).
 void lstm_cell_forward(const CellPanel& panel, float* gates, float* c, float* h, int64_t n, int64_t stride);
-void lstm_cell_replay(const CellPanel& panel, float* c, float* h, const float* gates, int64_t n, int64_t stride);
-// c from c' and activated gates.
+// c from c' and activated gates, with h or without.
+void lstm_cell_replay(const CellPanel& panel, float* c, const float* c_before, float* h, const float* gates, int64_t n,
+                      int64_t stride);
 void lstm_cell_rescan(const CellPanel& panel, float* c, const float* c_before, const float* gates, int64_t n, int64_t stride);
 // d_c: in from t+1, out for t-1.
 void lstm_cell_backward(const CellPanel& panel, float* gates, float* d_c, const float* d_h, const float* d_out, const float* c,

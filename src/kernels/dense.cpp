@@ -8,11 +8,17 @@ namespace plimsoll {
 
 namespace {
 
-// Units [first, end) of the weights of input tile q, unit after unit; `first` is that of a panel.
-void TransposeUnits(float* to, const float* weights, int64_t q, int64_t first, int64_t end, const DenseShape& shape) {
-  for (int64_t unit = first; unit < end; unit += kPanelColumns, to += kPanelColumns * kPanelColumns) {
-    TransposeTile(to, weights + unit * shape.inputs, q * kPanelColumns, shape.inputs,
-                  std::min<int64_t>(kPanelColumns, end - unit), kPanelColumns);
+// Units [first, end) of the weights of some tiles of inputs, unit after unit in each; `first` is that of a panel. A tile begins
+// tile_floats behind the one before.
+void TransposeUnits(float* to, int64_t tile_floats, const float* weights, Share tiles, int64_t first, int64_t end,
+                    const DenseShape& shape) {
+  for (int64_t unit = first; unit < end; unit += kPanelColumns) {
+    const int64_t columns = std::min<int64_t>(kPanelColumns, end - unit);
+    for (int64_t q = tiles.begin; q < tiles.end; ++q) {
+      const int64_t input = q * kPanelColumns;
+      TransposeTile(to + q * tile_floats + (unit - first) * kPanelColumns,
+                    weights + unit * shape.inputs + input * kPanelColumns, shape.inputs - input, columns, kPanelColumns);
+    }
   }
 }
 
@@ -46,9 +52,7 @@ DenseTiles AddDenseTiles(ProductSet& set, const DenseShape& shape) {
 void dense_transpose(float* transposed, const float* weights, const DenseShape& shape, ThreadPool& pool) {
   pool.Run([&](int part) {
     const Share share = ShareOf(shape.input_tiles(), part, pool.size());
-    for (int64_t q = share.begin; q < share.end; ++q) {
-      TransposeUnits(transposed + q * shape.units * kPanelColumns, weights, q, 0, shape.units, shape);
-    }
+    TransposeUnits(transposed, shape.units * kPanelColumns, weights, share, 0, shape.units, shape);
   });
 }
 
@@ -112,12 +116,12 @@ void dense_backward_in_chunks(float* d_x, const float* delta, const float* weigh
     for (int64_t first = 0; first < shape.units; first += DenseShape::kChunkUnits) {
       const int64_t behind = std::min(first + DenseShape::kChunkUnits, shape.units);
       const ColumnTiles& back = behind - first == shape.transposed_units() ? tiles.back : tiles.back_rest;
-      const auto chunk = [&](int64_t q) { return transposed + q * shape.transposed_units() * kPanelColumns; };
-      for (int64_t q = share.begin; q < share.end; ++q) TransposeUnits(chunk(q), weights, q, first, behind, shape);
+      const int64_t chunk = shape.transposed_units() * kPanelColumns;
+      TransposeUnits(transposed, chunk, weights, share, first, behind, shape);
       ForTiles(rows, [&](int64_t row, int64_t n) {
         for (int64_t q = share.begin; q < share.end; ++q) {
-          (*tiles.set)[back.at(q, column_tiles) + static_cast<int>(n) - 1](d_x + row * d_stride + q * kPanelColumns,
-                                                                           delta + row * shape.stride() + first, chunk(q));
+          (*tiles.set)[back.at(q, column_tiles) + static_cast<int>(n) - 1](
+              d_x + row * d_stride + q * kPanelColumns, delta + row * shape.stride() + first, transposed + q * chunk);
         }
       });
     }

@@ -16,6 +16,24 @@ std::vector<float> Values(int64_t count, uint64_t seed) {
   return values;
 }
 
+TEST(TransposeTile, RowsBecomeColumnsAndWhatIsNotThereZero) {
+  for (const int64_t rows : {1, 3, 4, 7, 30, 32, 40}) {
+    for (const int64_t columns : {1, 4, 10, 31, 32, 48, 64}) {
+      const int64_t stride = columns + 3;
+      const std::vector<float> panel = Values(rows * stride, 3);
+      std::vector<float> out(static_cast<size_t>(columns * kPanelColumns + 8), 7.0f), wanted = out;
+      for (int64_t column = 0; column < columns; ++column) {
+        for (int64_t row = 0; row < kPanelColumns; ++row) {
+          const float value = row < rows ? panel[static_cast<size_t>(row * stride + column)] : 0.0f;
+          wanted[static_cast<size_t>(column * kPanelColumns + row)] = value;
+        }
+      }
+      TransposeTile(out.data(), panel.data(), rows, columns, stride);
+      EXPECT_EQ(out, wanted) << rows << " rows, " << columns << " columns";
+    }
+  }
+}
+
 // What a copy of all weights gives, a chunk at a time gives to the last bit, on any number of threads.
 TEST(DenseBackward, InChunksHasTheBitsOfAWholeCopy) {
   for (const int64_t units : {31, 512, 513, 1100, 1536}) {

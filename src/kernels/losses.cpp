@@ -34,8 +34,8 @@ void SoftmaxCrossEntropy(float* logits, double* losses, double* hits, const int3
     const Vector top = hn::MaxOfLanes(d, most);
     const float largest = hn::GetLane(top);
     const float own = x[classes[row]];
-    int64_t first_largest = 0;
-    while (first_largest < width && x[first_largest] != largest) ++first_largest;
+    bool hit = own == largest;  // and the first of its kind
+    for (int64_t at = 0; at < classes[row] && hit; ++at) hit = x[at] != largest;
     double below = 0.0;  // how far all logits together lie below the largest
     for (int64_t at = 0; at < width && smoothing > 0.0f; ++at) {
       below += static_cast<double>(largest) - static_cast<double>(x[at]);
@@ -50,7 +50,7 @@ void SoftmaxCrossEntropy(float* logits, double* losses, double* hits, const int3
     const double own_below = static_cast<double>(largest) - static_cast<double>(own);
     losses[row] = std::log(static_cast<double>(sum)) + static_cast<double>(1.0f - smoothing) * own_below +
                   static_cast<double>(spread) * below;
-    hits[row] = first_largest == classes[row] ? 1.0 : 0.0;
+    hits[row] = hit ? 1.0 : 0.0;
     const Vector factor = hn::Set(d, scale / sum);
     for (int64_t at = 0; at < padded; at += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, x + at), factor), d, x + at);
     x[classes[row]] -= scale * (1.0f - smoothing);

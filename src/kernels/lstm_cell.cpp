@@ -51,14 +51,14 @@ HWY_INLINE hn::Vec<D> CellOf(D d, const float* own, int64_t apart, const float* 
 }
 
 template <class Outer>
-void LstmReplayBy(Outer outer, const CellPanel& panel, float* HWY_RESTRICT c, float* HWY_RESTRICT h,
-                  const float* HWY_RESTRICT gates, int64_t n, int64_t stride) {
+void LstmReplayBy(Outer outer, const CellPanel& panel, float* HWY_RESTRICT c, const float* HWY_RESTRICT c_before,
+                  float* HWY_RESTRICT h, const float* HWY_RESTRICT gates, int64_t n, int64_t stride) {
   const int64_t apart = panel.lanes;
   ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
     const float* own = gates + row * kGates * apart + u;
     const int64_t at = row * stride + u;
     for (int64_t line = 0; line < kGates * apart; line += kLineFloats) hwy::Prefetch(own + kRowsAhead * kGates * apart + line);
-    const auto cell = CellOf(d, own, apart, c + at);
+    const auto cell = CellOf(d, own, apart, c_before + at);
     hn::StoreU(cell, d, c + at);
     hn::StoreU(hn::Mul(hn::LoadU(d, own + 3 * apart), outer(d, cell)), d, h + at);
   });
@@ -131,9 +131,10 @@ void LstmForward(const CellPanel& panel, float* gates, float* c, float* h, int64
   LstmForwardBy(AnyFunction{by.outer}, AnyFunction{by.gate}, panel, gates, c, h, n, stride);
 }
 
-void LstmReplay(const CellPanel& panel, float* c, float* h, const float* gates, int64_t n, int64_t stride) {
-  if (panel.by.usual()) return LstmReplayBy(TanhFunction(), panel, c, h, gates, n, stride);
-  LstmReplayBy(AnyFunction{panel.by.outer}, panel, c, h, gates, n, stride);
+void LstmReplay(const CellPanel& panel, float* c, const float* c_before, float* h, const float* gates, int64_t n,
+                int64_t stride) {
+  if (panel.by.usual()) return LstmReplayBy(TanhFunction(), panel, c, c_before, h, gates, n, stride);
+  LstmReplayBy(AnyFunction{panel.by.outer}, panel, c, c_before, h, gates, n, stride);
 }
 
 template <class Above>
@@ -169,8 +170,9 @@ HWY_EXPORT(LstmProjectedBackward);
 void lstm_cell_forward(const CellPanel& panel, float* gates, float* c, float* h, int64_t n, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(LstmForward)(panel, gates, c, h, n, stride);
 }
-void lstm_cell_replay(const CellPanel& panel, float* c, float* h, const float* gates, int64_t n, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(LstmReplay)(panel, c, h, gates, n, stride);
+void lstm_cell_replay(const CellPanel& panel, float* c, const float* c_before, float* h, const float* gates, int64_t n,
+                      int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(LstmReplay)(panel, c, c_before, h, gates, n, stride);
 }
 void lstm_cell_rescan(const CellPanel& panel, float* c, const float* c_before, const float* gates, int64_t n, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(LstmRescan)(panel, c, c_before, gates, n, stride);

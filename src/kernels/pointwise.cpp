@@ -26,14 +26,29 @@ void FillRows(float* out, const float* values, int64_t rows, int64_t width, int6
   }
 }
 
-void AddRows(float* sum, const float* in, int64_t rows, int64_t width, int64_t stride) {
-  const Tag d;
+// The columns [at, width) by some vectors side by side, as often as those fit: a sum waits for the row before, and not for its
+// neighbours. Returns the first column that is left.
+template <int kVectors, class D>
+HWY_INLINE int64_t AddColumns(D d, float* sum, const float* in, int64_t rows, int64_t at, int64_t width, int64_t stride) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t at = 0; at < width; at += lanes) {
-    Vector total = hn::LoadU(d, sum + at);
-    for (int64_t row = 0; row < rows; ++row) total = hn::Add(total, hn::LoadU(d, in + row * stride + at));
-    hn::StoreU(total, d, sum + at);
+  for (; at + kVectors * lanes <= width; at += kVectors * lanes) {
+    hn::Vec<D> totals[kVectors];
+    for (int v = 0; v < kVectors; ++v) totals[v] = hn::LoadU(d, sum + at + v * lanes);
+    for (int64_t row = 0; row < rows; ++row) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) totals[v] = hn::Add(totals[v], hn::LoadU(d, in + row * stride + at + v * lanes));
+    }
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(totals[v], d, sum + at + v * lanes);
   }
+  return at;
+}
+
+void AddRows(float* sum, const float* in, int64_t rows, int64_t width, int64_t stride) {
+  const hn::CappedTag<float, 16> wide;
+  int64_t at = AddColumns<4>(wide, sum, in, rows, 0, width, stride);
+  at = AddColumns<3>(wide, sum, in, rows, at, width, stride);  // the gates of a GRU
+  at = AddColumns<2>(wide, sum, in, rows, at, width, stride);
+  AddColumns<1>(Tag(), sum, in, rows, at, width, stride);
 }
 
 void CopyRowsAt(float* out, const float* table, const int32_t* ids, int64_t rows, int64_t width, int64_t stride) {

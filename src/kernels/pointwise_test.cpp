@@ -61,6 +61,23 @@ TEST(Pointwise, NotANumberGoesThroughEveryActivation) {
   }
 }
 
+TEST(Pointwise, SumsOfRowsHaveTheBitsOfAPlainSumAtAnyWidth) {
+  RandomSequence random(5, 0);
+  for (int64_t width = 8; width <= 120; width += 8) {
+    const int64_t stride = width + 8;
+    std::vector<float> rows(static_cast<size_t>(33 * stride));
+    for (float& value : rows) value = random.Normal();
+    for (const int64_t count : {0, 1, 2, 33}) {
+      std::vector<float> sums(static_cast<size_t>(stride), 0.25f), wanted = sums;
+      for (int64_t row = 0; row < count; ++row) {
+        for (int64_t at = 0; at < width; ++at) wanted[static_cast<size_t>(at)] += rows[static_cast<size_t>(row * stride + at)];
+      }
+      add_rows(sums.data(), rows.data(), count, width, stride);
+      EXPECT_EQ(sums, wanted) << width << " columns, " << count << " rows";
+    }
+  }
+}
+
 TEST(Pointwise, SquareSumAgreesWithAPlainSum) {
   RandomSequence random(6, 0);
   std::vector<float> values(1003);

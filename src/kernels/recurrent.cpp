@@ -129,14 +129,6 @@ void CopyOwn(float* to, const float* from, const Own& own, int64_t stride) {
   }
 }
 
-// The ids of a table as the rows of a block's only step.
-BlockRows RowsOfTable(const RecurrentShape& shape) {
-  BlockRows rows;
-  rows.steps = 1;
-  rows.rows[0] = rows.first[1] = static_cast<int32_t>(shape.table_ids);
-  return rows;
-}
-
 // Bytes from the first panel to each.
 const uint64_t* FillOffsets(uint64_t* offsets, int64_t panels, int64_t panel_floats) {
   for (int64_t panel = 0; panel < panels; ++panel) {
@@ -162,12 +154,14 @@ void CellForward(const Frame& frame, const ForwardBuffers& at, float* gates, flo
   }
 }
 
-void CellReplay(const Frame& frame, float* c, float* h, const float* h_before, const float* gates, int64_t unit, int64_t panel,
-                int64_t n) {
+// c, h: of a step and of the one before, each from a panel's first unit on. Behind a projection h is there already.
+void CellReplay(const Frame& frame, float* c, const float* c_before, float* h, const float* h_before, const float* gates,
+                int64_t panel, int64_t n) {
   const CellPanel cells = frame.shape.cells_of(panel);
   switch (frame.shape.cell) {
     case Cell::Lstm:
-      return lstm_cell_replay(cells, c + unit, h, gates, n, frame.stride);
+      if (frame.shape.has_projection()) return lstm_cell_rescan(cells, c, c_before, gates, n, frame.stride);
+      return lstm_cell_replay(cells, c, c_before, h, gates, n, frame.stride);
     case Cell::Gru:
     case Cell::GruBefore:
       return gru_cell_replay(cells, h, h_before, gates, frame.columns / cells.lanes, n, frame.stride);
@@ -250,8 +244,9 @@ void recurrent_transpose(RecurrentTransposed out, RecurrentWeights weights, cons
   if (out.projection != nullptr) dense_transpose(out.projection, weights.projection, shape.projection(), pool);
   const auto transpose = [&](float* to, const float* from, int64_t panel, int64_t rows, Columns fed) {
     for (int64_t q = 0; q * kPanelColumns < rows; ++q) {
-      TransposeTile(to + (q * panels + panel) * fed.count * kPanelColumns, from + panel * rows * fed.count, q * kPanelColumns,
-                    rows, fed.count, fed.count);
+      const int64_t first = q * kPanelColumns;
+      TransposeTile(to + (q * panels + panel) * fed.count * kPanelColumns, from + (panel * rows + first) * fed.count,
+                    rows - first, fed.count, fed.count);
     }
   };
   pool.Run([&](int part) {
@@ -339,20 +334,22 @@ void recurrent_block_replay(const ReplayBuffers& at, const BlockRows& block, con
       const Share steps = ShareOf(frame.row_steps, part, pool.size());
       const int64_t first = steps.begin * frame.h_stride;
       CopyFloats(at.h + first, at.kept + first, (steps.end - steps.begin) * frame.h_stride);
-      return;
     }
     const Own mine = by_units ? OwnUnits(frame, part, pool.size()) : OwnRows(frame, part, pool.size());
     const int64_t row = mine.rows.begin;
-    if (shape.has_c()) CopyOwn(at.c_work, at.c_start, mine, stride);
-    const float* h_before = at.h - block.rows[0] * stride;
-    for (int step = 0; step < block.steps; ++step) {
-      const int64_t n = ActiveIn(block, step, mine.rows), to = block.first[step] + row;
-      for (int64_t panel = mine.panels.begin; panel < mine.panels.end; ++panel) {
-        const int64_t unit = frame.Unit(panel);
-        CellReplay(frame, at.c_work, at.h + to * stride + unit, h_before + row * stride + unit,
-                   at.gates + frame.Gates(panel, to), row * stride + unit, panel, n);
+    if (shape.has_c()) CopyOwn(at.cells, at.c_start, mine, stride);
+    // Units do not hear of each other here: panel by panel, whose gates lie one behind the other through all steps.
+    for (int64_t panel = mine.panels.begin; panel < mine.panels.end; ++panel) {
+      const int64_t unit = row * stride + frame.Unit(panel), start = block.rows[0] * stride;
+      const float *h_before = at.h - start + unit, *c_before = shape.has_c() ? at.cells + unit : nullptr;
+      for (int step = 0; step < block.steps; ++step) {
+        const int64_t to = block.first[step] * stride + unit;
+        float *h = at.h + to, *c = shape.has_c() ? at.cells + start + to : nullptr;
+        CellReplay(frame, c, c_before, h, h_before, at.gates + frame.Gates(panel, block.first[step] + row), panel,
+                   ActiveIn(block, step, mine.rows));
+        h_before = h;
+        c_before = c;
       }
-      h_before = at.h + block.first[step] * stride;
     }
   });
 }
@@ -380,17 +377,6 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
     const auto before = [&](const float* start, const float* of_steps, int64_t row_stride, int step) {
       return (step == 0 ? start : of_steps + block.first[step - 1] * row_stride) + share.begin * row_stride;
     };
-    if (shape.has_c()) {
-      CopyOwn(at.cells, at.c_start, mine, stride);
-      for (int step = 0; step < block.steps; ++step) {
-        const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
-        for (int64_t panel = mine.panels.begin; panel < mine.panels.end; ++panel) {
-          const int64_t unit = frame.Unit(panel);
-          lstm_cell_rescan(shape.cells_of(panel), c_of_steps + to * stride + unit,
-                           before(at.cells, c_of_steps, stride, step) + unit, at.gates + frame.Gates(panel, to), n, stride);
-        }
-      }
-    }
     for (int step = block.steps - 1; step >= 0; --step) {
       const int64_t n = ActiveIn(block, step, share), to = block.first[step] + share.begin;
       if (n == 0) continue;
@@ -528,7 +514,7 @@ void recurrent_block_gradient(RecurrentWeights d_weights, const float* x, const 
 
 void recurrent_table_products(float* products, const float* table, RecurrentWeights weights, const float* bias,
                               const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
-  const BlockRows rows = RowsOfTable(shape);
+  const BlockRows rows = OneStep(shape.table_ids);
   const Frame frame{rows, shape, &tiles};
   const ForwardBuffers at{.gates = products, .x = table, .bias = bias};
   pool.Run([&](int part) {
@@ -554,7 +540,7 @@ void recurrent_table_add(float* d_products, const int32_t* ids, const float* del
 
 void recurrent_table_gradient(TableGradient out, const float* d_products, const float* table, RecurrentTransposed transposed,
                               uint64_t* offsets, const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool) {
-  const BlockRows rows = RowsOfTable(shape);
+  const BlockRows rows = OneStep(shape.table_ids);
   const Frame frame{rows, shape, &tiles};
   const Columns input = shape.of_input();
   const uint64_t* rows_bytes = FillOffsets(offsets, frame.panels, shape.table_ids * frame.columns);

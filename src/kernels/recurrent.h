@@ -144,12 +144,12 @@ struct ForwardBuffers {
 void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights, const BlockRows& block,
                              const RecurrentShape& shape, const RecurrentTiles& tiles, ThreadPool& pool);
 
-// h again from the gates and c at the block's start (not changed), bit for bit what forward wrote. h has the rows of the
-// block's start in front, as in forward. c_work: [B] rows, scratch; both null where the cell has no c. Behind a projection h
-// is what forward has kept, and nothing else is read.
+// h and c again from the gates and c at the block's start (not changed), bit for bit what forward had. h has the rows of the
+// block's start in front, as in forward; cells too: [rows[0] + N] rows of c. Both of c are null where the cell has none. Behind
+// a projection h is what forward has kept.
 struct ReplayBuffers {
   float* h = nullptr;
-  float* c_work = nullptr;
+  float* cells = nullptr;
   const float* gates = nullptr;
   const float* c_start = nullptr;
   const float* kept = nullptr;
@@ -158,7 +158,7 @@ void recurrent_block_replay(const ReplayBuffers& at, const BlockRows& block, con
 
 // Backward over time. gates: in the gates, out delta. d_h, d_c: in the gradient that comes from later steps, out the one for
 // earlier steps; d_out: gradient of every row-step's h. h: as in forward. d_x: written, when not null.
-// Scratch: cells, [rows[0] + N] rows of c; reset, [N] rows of r h', kept for the weight gradients; d_reset, [B] rows;
+// cells: as replay left them. Scratch: reset, [N] rows of r h', kept for the weight gradients; d_reset, [B] rows;
 // d_shown, [B] rows; offsets, for 4 P numbers, filled here for the tiles.
 // mask: as in forward, or null; with one, scratch: masked, [N] rows, kept for the weight gradients; d_masked, [B] rows.
 // With a projection d_out gets what later steps say added, and o act(c) is left in place of c; both for the weight gradients.
@@ -170,7 +170,6 @@ struct BackwardBuffers {
   int64_t d_x_stride = 0;
   float* d_out = nullptr;
   const float* h = nullptr;
-  const float* c_start = nullptr;
   float* cells = nullptr;
   float* reset = nullptr;
   float* d_reset = nullptr;

@@ -1,6 +1,8 @@
 // tiles: how stretches of rows are cut into calls of product tiles; shared by the layers' kernels. No cut changes a bit.
 #pragma once
 
+#include <xmmintrin.h>
+
 #include <cstdint>
 
 #include "kernels/block_rows.h"
@@ -66,12 +68,26 @@ inline void SumRows(float* out, const float* delta, int64_t delta_stride, const 
   }
 }
 
-// One tile of a transposed copy: rows [first, first + 32) of a panel, `stride` apart, become columns, zeros beyond `rows`.
-inline void TransposeTile(float* out, const float* panel, int64_t first, int64_t rows, int64_t columns, int64_t stride) {
-  for (int64_t m = 0; m < kPanelColumns; ++m) {
-    const float* from = panel + (first + m) * stride;
-    const bool inside = first + m < rows;
-    for (int64_t column = 0; column < columns; ++column) out[column * kPanelColumns + m] = inside ? from[column] : 0.0f;
+// One tile of a transposed copy: row r of a panel becomes column r of 32, zeros where the panel has fewer rows left.
+inline void TransposeTile(float* out, const float* panel, int64_t rows, int64_t columns, int64_t stride) {
+  for (int64_t row = 0; row < kPanelColumns; row += 4) {
+    const float* from = panel + row * stride;
+    int64_t column = 0;
+    for (; row + 4 <= rows && column + 4 <= columns; column += 4) {  // squares of four in registers
+      __m128 a = _mm_loadu_ps(from + column), b = _mm_loadu_ps(from + stride + column);
+      __m128 c = _mm_loadu_ps(from + 2 * stride + column), d = _mm_loadu_ps(from + 3 * stride + column);
+      _MM_TRANSPOSE4_PS(a, b, c, d);
+      float* to = out + column * kPanelColumns + row;
+      _mm_storeu_ps(to, a);
+      _mm_storeu_ps(to + kPanelColumns, b);
+      _mm_storeu_ps(to + 2 * kPanelColumns, c);
+      _mm_storeu_ps(to + 3 * kPanelColumns, d);
+    }
+    for (; column < columns; ++column) {
+      for (int64_t i = 0; i < 4; ++i) {
+        out[column * kPanelColumns + row + i] = row + i < rows ? from[i * stride + column] : 0.0f;
+      }
+    }
   }
 }
 

@@ -24,7 +24,6 @@ enum Key {
   StartC,
   Reset,
   Cells,
-  ReplayC,
   BlockReset,
   GradReset,
   Offsets,
@@ -157,8 +156,10 @@ void Recurrent::Declare(NeedList& needs, bool training) const {
   if (shape_.has_projection()) {
     needs.Scratch(Shown, "o act(c)", NeedUnit::Row, row, StepMoment::Forward, StepMoment::Forward);
     if (training) needs.Tape(KeptH, "h", NeedUnit::RowStep, h_row);
-  } else if (training && shape_.has_c()) {
-    needs.Scratch(ReplayC, "c of the replay", NeedUnit::Row, row, StepMoment::Replay, StepMoment::Replay);
+  }
+  if (training && shape_.has_c()) {
+    const StepMoment last = has_backward() ? StepMoment::Backward : StepMoment::Replay;
+    needs.Scratch(Cells, "c of the block", NeedUnit::BlockAndRow, row, StepMoment::Replay, last);
   }
   if (training && dropout_ > 0.0) {
     const StepMoment first = StepMoment::Forward, last = StepMoment::Backward;
@@ -175,10 +176,7 @@ void Recurrent::Declare(NeedList& needs, bool training) const {
   needs.Param(TransposedKey, "transposed weights", transposed * kFloat);
   if (looks_up()) needs.Grad(kSums, "gradient of the products", shape_.table_products() * kFloat);
   needs.StateGradient(GradH, "gradient of h", h_row);
-  if (shape_.has_c()) {
-    needs.StateGradient(GradC, "gradient of c", row);
-    needs.Scratch(Cells, "c of the block", NeedUnit::BlockAndRow, row, StepMoment::Backward, StepMoment::Backward);
-  }
+  if (shape_.has_c()) needs.StateGradient(GradC, "gradient of c", row);
   if (shape_.has_reset()) {
     needs.Scratch(BlockReset, "r h of the block", NeedUnit::RowStep, row, StepMoment::Backward, StepMoment::Backward);
     needs.Scratch(GradReset, "gradient of r h", NeedUnit::Row, row, StepMoment::Backward, StepMoment::Backward);
@@ -350,7 +348,7 @@ void Recurrent::Replay(const Slice&, const Slice& out, const OwnerMemory& memory
   const int64_t stride = shape_.h_stride(), active = rows.rows[0];
   CopyRows(out.data - active * stride, memory.F32(StartH), active, stride);
   recurrent_block_replay({.h = out.data,
-                          .c_work = Optional(memory, ReplayC),
+                          .cells = Optional(memory, Cells),
                           .gates = memory.F32(Gates),
                           .c_start = Optional(memory, StartC),
                           .kept = Optional(memory, KeptH)},
@@ -368,7 +366,6 @@ void Recurrent::Backward(const Slice& in, const Slice& out, const Slice& d_out, 
                            .d_x_stride = d_in.stride,
                            .d_out = d_out.data,
                            .h = out.data,
-                           .c_start = Optional(memory, StartC),
                            .cells = Optional(memory, Cells),
                            .reset = Optional(memory, BlockReset),
                            .d_reset = Optional(memory, GradReset),

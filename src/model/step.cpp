@@ -441,10 +441,7 @@ Block Step::BlockAt(const RowGroup& group, int64_t number) const {
 }
 
 Block Step::PooledBlock(const RowGroup& group) const {
-  Block block{.rows = {}, .first_step = 0, .samples = group.samples, .lengths = group.lengths};
-  block.rows.steps = 1;
-  block.rows.rows[0] = block.rows.first[1] = static_cast<int32_t>(group.rows);
-  return block;
+  return {.rows = OneStep(group.rows), .first_step = 0, .samples = group.samples, .lengths = group.lengths};
 }
 
 Step::Part Step::WholeOf(const RowGroup& group, const Block& block) {
