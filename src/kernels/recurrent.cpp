@@ -58,13 +58,15 @@ Own OwnUnits(const Frame& frame, int part, int parts) {
           .floats = {first, tiles.end == shape.state_tiles() ? frame.stride : tiles.end * kPanelColumns},
           .meets = true};
 }
+// Not behind a projection: there a column of h' is no unit.
 bool SharesUnits(const Frame& frame, const ThreadPool& pool) {
+  if (frame.shape.has_projection()) return false;
   const bool even = frame.shape.width() % (kPanelColumns * pool.size()) == 0;
   return pool.size() > 1 && (even || frame.block.rows[0] < kFewRows * pool.size());
 }
-// Masks, projections and the reset of h' read all units of a row between two meetings.
+// Masks and the reset of h' read all units of a row between two meetings.
 bool StepsByUnits(const Frame& frame, const float* mask, ThreadPool& pool) {
-  if (mask != nullptr || frame.shape.has_projection() || frame.shape.has_reset()) return false;
+  if (mask != nullptr || frame.shape.has_reset()) return false;
   return SharesUnits(frame, pool) && pool.MeetsPromptly();
 }
 
