@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 struct TanhFunction {
-  template <class D, class V = hn::Vec<D>>
+  template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     return Tanh(d, x);
   }
@@ -30,7 +30,7 @@ struct TanhFunction {
 };
 
 struct SigmoidFunction {
-  template <class D, class V = hn::Vec<D>>
+  template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     return Sigmoid(d, x);
   }
@@ -43,6 +43,11 @@ struct SigmoidFunction {
 // Whichever is asked for. Clamps are written Max(constant, x) and Min(constant, x), so that NaN survives (see math-inl.h).
 struct AnyFunction {
   Activation kind;
+
+  template <class D, class V, size_t N>
+  HWY_INLINE auto operator()(SideBySide<D, N>, const Vectors<V, N>& x) const {
+    return Lift([this](V one) { return (*this)(D(), one); }, x);
+  }
 
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V x) const {

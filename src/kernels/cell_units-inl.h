@@ -11,24 +11,44 @@
 
 #include <cstdint>
 
+#include "kernels/side_by_side-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace plimsoll {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// function(d, row, u) for the vectors of n rows that begin at unit u: sixteen wide where the machine has them and as many units
-// are left, else eight. How wide a vector is changes no element.
+// function(d, u) for the vectors that begin at unit u: sixteen wide where the machine has them and as many units are left, else
+// eight. How wide a vector is changes no element.
 template <class Function>
-HWY_INLINE void ForUnits(int64_t n, int64_t units, const Function& function) {
+HWY_INLINE void ForVectors(int64_t units, const Function& function) {
   const hn::CappedTag<float, 16> wide;
   const hn::CappedTag<float, 8> narrow;
   int64_t u = 0;
-  for (; u + 16 <= units; u += static_cast<int64_t>(hn::Lanes(wide))) {
-    for (int64_t row = 0; row < n; ++row) function(wide, row, u);
-  }
-  for (; u < units; u += static_cast<int64_t>(hn::Lanes(narrow))) {
-    for (int64_t row = 0; row < n; ++row) function(narrow, row, u);
-  }
+  for (; u + 16 <= units; u += static_cast<int64_t>(hn::Lanes(wide))) function(wide, u);
+  for (; u < units; u += static_cast<int64_t>(hn::Lanes(narrow))) function(narrow, u);
+}
+
+// function(d, row, u) for the vectors of n rows.
+template <class Function>
+HWY_INLINE void ForUnits(int64_t n, int64_t units, const Function& function) {
+  ForVectors(units, [&](auto d, int64_t u) {
+    for (int64_t row = 0; row < n; ++row) function(d, row, u);
+  });
+}
+
+// The same for work that waits for its own results more than for memory: `d` may stand for several rows from `row` on. Four
+// where there are thirty-two registers to hold what they are about. Backward gains nothing: it waits for the gates to come.
+template <class Function>
+HWY_INLINE void ForUnitsTogether(int64_t n, int64_t units, const Function& function) {
+  constexpr int64_t kTogether = HWY_TARGET <= HWY_AVX3 ? 4 : 1;
+  ForVectors(units, [&](auto d, int64_t u) {
+    int64_t row = 0;
+    if constexpr (kTogether > 1) {
+      for (; row + kTogether <= n; row += kTogether) function(SideBySide<decltype(d), kTogether>(), row, u);
+    }
+    for (; row < n; ++row) function(d, row, u);
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -27,14 +27,14 @@ HWY_INLINE OwnGates<Float> GatesOf(const CellPanel& panel, Float* gates, int64_t
 }
 
 template <class D>
-HWY_INLINE hn::Vec<D> Sum(D d, const float* products, const float* bias) {
-  return hn::Add(hn::LoadU(d, products), hn::LoadU(d, bias));
+HWY_INLINE auto Sum(D d, const float* products, int64_t columns, const float* bias) {
+  return Add(LoadRows(d, products, columns), LoadRows(d, bias, 0));
 }
 
 // h = n + z (h' - n)
 template <class V>
 HWY_INLINE V Mix(V n, V z, V h_before) {
-  return hn::MulAdd(z, hn::Sub(h_before, n), n);
+  return MulAdd(z, Sub(h_before, n), n);
 }
 
 // delta of n and z, and the part of the gradient of h' that needs no product.
@@ -52,17 +52,18 @@ HWY_INLINE MixGradient<V> MixBackward(Outer outer, Gate gate, D d, V n, V z, V d
 template <class Outer, class Gate>
 void GruForwardBy(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT h,
                   const float* h_before, int64_t n, int64_t stride) {
-  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+  const int64_t columns = kGates * panel.lanes;
+  ForUnitsTogether(n, panel.units, [&](auto d, int64_t row, int64_t u) {
     const auto own = GatesOf(panel, gates, kGates, row, u);
     const int64_t at = row * stride + u;
     const auto bias = GatesOf(panel, panel.bias, kGates, 0, u);
-    const auto z = gate(d, Sum(d, own.z, bias.z));
-    const auto r = gate(d, Sum(d, own.r, bias.r));
-    const auto candidate = outer(d, hn::MulAdd(r, hn::LoadU(d, own.q), Sum(d, own.n, bias.n)));
-    hn::StoreU(candidate, d, own.n);
-    hn::StoreU(z, d, own.z);
-    hn::StoreU(r, d, own.r);
-    hn::StoreU(Mix(candidate, z, hn::LoadU(d, h_before + at)), d, h + at);
+    const auto z = gate(d, Sum(d, own.z, columns, bias.z));
+    const auto r = gate(d, Sum(d, own.r, columns, bias.r));
+    const auto candidate = outer(d, MulAdd(r, LoadRows(d, own.q, columns), Sum(d, own.n, columns, bias.n)));
+    StoreRows(candidate, d, own.n, columns);
+    StoreRows(z, d, own.z, columns);
+    StoreRows(r, d, own.r, columns);
+    StoreRows(Mix(candidate, z, LoadRows(d, h_before + at, stride)), d, h + at, stride);
   });
 }
 
@@ -96,26 +97,28 @@ void GruBackwardBy(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RE
 template <class Gate>
 void GruReset(Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT reset, const float* h_before,
               int64_t n, int64_t stride) {
-  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+  const int64_t columns = kGatesBefore * panel.lanes;
+  ForUnitsTogether(n, panel.units, [&](auto d, int64_t row, int64_t u) {
     const auto own = GatesOf(panel, gates, kGatesBefore, row, u);
     const int64_t at = row * stride + u;
     const auto bias = GatesOf(panel, panel.bias, kGatesBefore, 0, u);
-    const auto r = gate(d, Sum(d, own.r, bias.r));
-    hn::StoreU(gate(d, Sum(d, own.z, bias.z)), d, own.z);
-    hn::StoreU(r, d, own.r);
-    hn::StoreU(hn::Mul(r, hn::LoadU(d, h_before + at)), d, reset + at);
+    const auto r = gate(d, Sum(d, own.r, columns, bias.r));
+    StoreRows(gate(d, Sum(d, own.z, columns, bias.z)), d, own.z, columns);
+    StoreRows(r, d, own.r, columns);
+    StoreRows(Mul(r, LoadRows(d, h_before + at, stride)), d, reset + at, stride);
   });
 }
 
 template <class Outer>
 void GruForwardBehindReset(Outer outer, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT h,
                            const float* h_before, int64_t n, int64_t stride) {
-  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+  const int64_t columns = kGatesBefore * panel.lanes;
+  ForUnitsTogether(n, panel.units, [&](auto d, int64_t row, int64_t u) {
     const auto own = GatesOf(panel, gates, kGatesBefore, row, u);
     const int64_t at = row * stride + u;
-    const auto candidate = outer(d, Sum(d, own.n, panel.bias + u));
-    hn::StoreU(candidate, d, own.n);
-    hn::StoreU(Mix(candidate, hn::LoadU(d, own.z), hn::LoadU(d, h_before + at)), d, h + at);
+    const auto candidate = outer(d, Sum(d, own.n, columns, panel.bias + u));
+    StoreRows(candidate, d, own.n, columns);
+    StoreRows(Mix(candidate, LoadRows(d, own.z, columns), LoadRows(d, h_before + at, stride)), d, h + at, stride);
   });
 }
 

@@ -23,23 +23,24 @@ constexpr int64_t kLineFloats = 16;  // of a line of the cache
 template <class Outer, class Gate>
 void LstmForwardBy(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT c,
                    float* HWY_RESTRICT h, int64_t n, int64_t stride) {
-  const int64_t apart = panel.lanes;
-  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
-    float* own = gates + row * kGates * apart + u;
+  const int64_t apart = panel.lanes, columns = kGates * apart;
+  ForUnitsTogether(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+    float* own = gates + row * columns + u;
     const int64_t at = row * stride + u;
-    const auto sum = [&](int64_t column)
-                         HWY_ATTR { return hn::Add(hn::LoadU(d, own + column), hn::LoadU(d, panel.bias + column + u)); };
+    const auto sum = [&](int64_t column) {
+      return Add(LoadRows(d, own + column, columns), LoadRows(d, panel.bias + column + u, 0));
+    };
     const auto i = gate(d, sum(0));
     const auto f = gate(d, sum(apart));
     const auto g = outer(d, sum(2 * apart));
     const auto o = gate(d, sum(3 * apart));
-    const auto cell = hn::MulAdd(f, hn::LoadU(d, c + at), hn::Mul(i, g));
-    hn::StoreU(i, d, own);
-    hn::StoreU(f, d, own + apart);
-    hn::StoreU(g, d, own + 2 * apart);
-    hn::StoreU(o, d, own + 3 * apart);
-    hn::StoreU(cell, d, c + at);
-    hn::StoreU(hn::Mul(o, outer(d, cell)), d, h + at);
+    const auto cell = MulAdd(f, LoadRows(d, c + at, stride), Mul(i, g));
+    StoreRows(i, d, own, columns);
+    StoreRows(f, d, own + apart, columns);
+    StoreRows(g, d, own + 2 * apart, columns);
+    StoreRows(o, d, own + 3 * apart, columns);
+    StoreRows(cell, d, c + at, stride);
+    StoreRows(Mul(o, outer(d, cell)), d, h + at, stride);
   });
 }
 

@@ -58,11 +58,14 @@ Own OwnUnits(const Frame& frame, int part, int parts) {
           .floats = {first, tiles.end == shape.state_tiles() ? frame.stride : tiles.end * kPanelColumns},
           .meets = true};
 }
+// Where each has so few rows, or where all weights of the State are more than a core keeps for itself and units go up evenly.
 // Not behind a projection: there a column of h' is no unit.
 bool SharesUnits(const Frame& frame, const ThreadPool& pool) {
-  if (frame.shape.has_projection()) return false;
-  const bool even = frame.shape.width() % (kPanelColumns * pool.size()) == 0;
-  return pool.size() > 1 && (even || frame.block.rows[0] < kFewRows * pool.size());
+  const RecurrentShape& shape = frame.shape;
+  if (pool.size() == 1 || shape.has_projection()) return false;
+  if (frame.block.rows[0] < kFewRows * pool.size()) return true;
+  const int64_t weights = frame.panels * shape.of_state().count * shape.width();
+  return weights * static_cast<int64_t>(sizeof(float)) > kCachedBytes && shape.width() % (kPanelColumns * pool.size()) == 0;
 }
 // Masks and the reset of h' read all units of a row between two meetings.
 bool StepsByUnits(const Frame& frame, const float* mask, ThreadPool& pool) {

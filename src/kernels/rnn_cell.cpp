@@ -16,11 +16,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class Outer>
 void RnnForwardBy(Outer outer, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT h, int64_t n,
                   int64_t stride) {
-  ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+  ForUnitsTogether(n, panel.units, [&](auto d, int64_t row, int64_t u) {
     float* own = gates + row * panel.lanes + u;
-    const auto value = outer(d, hn::Add(hn::LoadU(d, own), hn::LoadU(d, panel.bias + u)));
-    hn::StoreU(value, d, own);
-    hn::StoreU(value, d, h + row * stride + u);
+    const auto value = outer(d, Add(LoadRows(d, own, panel.lanes), LoadRows(d, panel.bias + u, 0)));
+    StoreRows(value, d, own, panel.lanes);
+    StoreRows(value, d, h + row * stride + u, stride);
   });
 }
 
