@@ -17,6 +17,17 @@ TEST(Arena, IsResidentBeforeAnybodyWritesToIt) {
   EXPECT_GE(ResidentBytes() - before, 39 * kMiB);
 }
 
+TEST(Arena, LargePagesMakeNothingResidentThatWasNotAskedFor) {
+  for (const int64_t bytes : {2 * kMiB - 4096, 2 * kMiB + 4096, 5 * kMiB + 3 * 4096, 33 * kMiB - 4096}) {
+    const int64_t before = ResidentBytes();
+    Result<Arena> arena = Arena::Create(bytes);
+    ASSERT_TRUE(arena.ok());
+    EXPECT_LE(ResidentBytes() - before, bytes + 64 * kKiB) << bytes;
+    ASSERT_TRUE(arena.value().Resize(bytes - 1 * kMiB).ok());
+    EXPECT_LE(ResidentBytes() - before, bytes - 1 * kMiB + 64 * kKiB) << bytes << ", less a MiB";
+  }
+}
+
 TEST(Arena, GoesBackToTheSystemWithItsOwner) {
   { const Result<Arena> arena = Arena::Create(40 * kMiB); }
   const int64_t before = ResidentBytes();
