@@ -44,11 +44,6 @@ struct SigmoidFunction {
 struct AnyFunction {
   Activation kind;
 
-  template <class D, class V, size_t N>
-  HWY_INLINE auto operator()(SideBySide<D, N>, const Vectors<V, N>& x) const {
-    return Lift([this](V one) { return (*this)(D(), one); }, x);
-  }
-
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V x) const {
     const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);

@@ -10,8 +10,9 @@
 #include <hwy/highway.h>
 
 #include <cstdint>
+#include <type_traits>
 
-#include "kernels/side_by_side-inl.h"
+#include "kernels/activation-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plimsoll {
@@ -37,15 +38,17 @@ HWY_INLINE void ForUnits(int64_t n, int64_t units, const Function& function) {
   });
 }
 
-// The same for work that waits for its own results more than for memory: `d` may stand for several rows from `row` on. Four
-// where there are thirty-two registers to hold what they are about. Backward gains nothing: it waits for the gates to come.
-template <class Function>
-HWY_INLINE void ForUnitsTogether(int64_t n, int64_t units, const Function& function) {
-  constexpr int64_t kTogether = HWY_TARGET <= HWY_AVX3 ? 4 : 1;
+// The same for work that waits for its own results more than for memory: with the usual activations `d` may stand for several
+// rows from `row` on, four where vectors are sixteen wide, because there are registers to hold what they are about. Backward
+// gains nothing: it waits for the gates to come.
+template <class Activation, class Function>
+HWY_INLINE void ForUnitsTogether(Activation, int64_t n, int64_t units, const Function& function) {
   ForVectors(units, [&](auto d, int64_t u) {
+    using D = decltype(d);
     int64_t row = 0;
-    if constexpr (kTogether > 1) {
-      for (; row + kTogether <= n; row += kTogether) function(SideBySide<decltype(d), kTogether>(), row, u);
+    if constexpr (!std::is_same_v<Activation, AnyFunction> && hn::MaxLanes(D()) == 16) {
+      constexpr int64_t kTogether = 4;
+      for (; row + kTogether <= n; row += kTogether) function(SideBySide<D, kTogether>(), row, u);
     }
     for (; row < n; ++row) function(d, row, u);
   });

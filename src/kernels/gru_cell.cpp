@@ -4,7 +4,6 @@
 
 #include <hwy/highway.h>
 
-#include "kernels/activation-inl.h"
 #include "kernels/cell_units-inl.h"
 #include "kernels/cells.h"
 
@@ -53,7 +52,7 @@ template <class Outer, class Gate>
 void GruForwardBy(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT h,
                   const float* h_before, int64_t n, int64_t stride) {
   const int64_t columns = kGates * panel.lanes;
-  ForUnitsTogether(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+  ForUnitsTogether(outer, n, panel.units, [&](auto d, int64_t row, int64_t u) {
     const auto own = GatesOf(panel, gates, kGates, row, u);
     const int64_t at = row * stride + u;
     const auto bias = GatesOf(panel, panel.bias, kGates, 0, u);
@@ -98,7 +97,7 @@ template <class Gate>
 void GruReset(Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT reset, const float* h_before,
               int64_t n, int64_t stride) {
   const int64_t columns = kGatesBefore * panel.lanes;
-  ForUnitsTogether(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+  ForUnitsTogether(gate, n, panel.units, [&](auto d, int64_t row, int64_t u) {
     const auto own = GatesOf(panel, gates, kGatesBefore, row, u);
     const int64_t at = row * stride + u;
     const auto bias = GatesOf(panel, panel.bias, kGatesBefore, 0, u);
@@ -113,7 +112,7 @@ template <class Outer>
 void GruForwardBehindReset(Outer outer, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT h,
                            const float* h_before, int64_t n, int64_t stride) {
   const int64_t columns = kGatesBefore * panel.lanes;
-  ForUnitsTogether(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+  ForUnitsTogether(outer, n, panel.units, [&](auto d, int64_t row, int64_t u) {
     const auto own = GatesOf(panel, gates, kGatesBefore, row, u);
     const int64_t at = row * stride + u;
     const auto candidate = outer(d, Sum(d, own.n, columns, panel.bias + u));

@@ -5,7 +5,6 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include "kernels/activation-inl.h"
 #include "kernels/cell_units-inl.h"
 #include "kernels/cells.h"
 
@@ -24,7 +23,7 @@ template <class Outer, class Gate>
 void LstmForwardBy(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT c,
                    float* HWY_RESTRICT h, int64_t n, int64_t stride) {
   const int64_t apart = panel.lanes, columns = kGates * apart;
-  ForUnitsTogether(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+  ForUnitsTogether(outer, n, panel.units, [&](auto d, int64_t row, int64_t u) {
     float* own = gates + row * columns + u;
     const int64_t at = row * stride + u;
     const auto sum = [&](int64_t column) {

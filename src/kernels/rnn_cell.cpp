@@ -4,7 +4,6 @@
 
 #include <hwy/highway.h>
 
-#include "kernels/activation-inl.h"
 #include "kernels/cell_units-inl.h"
 #include "kernels/cells.h"
 
@@ -16,7 +15,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class Outer>
 void RnnForwardBy(Outer outer, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT h, int64_t n,
                   int64_t stride) {
-  ForUnitsTogether(n, panel.units, [&](auto d, int64_t row, int64_t u) {
+  ForUnitsTogether(outer, n, panel.units, [&](auto d, int64_t row, int64_t u) {
     float* own = gates + row * panel.lanes + u;
     const auto value = outer(d, Add(LoadRows(d, own, panel.lanes), LoadRows(d, panel.bias + u, 0)));
     StoreRows(value, d, own, panel.lanes);
