@@ -48,6 +48,7 @@ Status Serve(const Problem& problem, int threads) {
   MachineLimits limits(threads);
   limits.Products();
   limits.MultiplyAdds();
+  limits.Meeting();
   Result<std::unique_ptr<ProblemRun>> opened = ProblemRun::Open(problem, threads);
   if (!opened.ok()) return opened.status();
   ProblemRun& run = **opened;
@@ -67,10 +68,12 @@ Status Serve(const Problem& problem, int threads) {
       TellPlan(run.plan());
     } else if (order == "limit") {
       TellLimits(limits);
+    } else if (order == "meeting") {
+      fmt::print("ns {:.1f}\n", limits.Meeting() * 1e9);
     } else if (order == "memory") {
       fmt::print("peak {}\n", PeakResidentBytes());
     } else {
-      return Status::Usage("'" + line + "' is no order; wanted go N, forward N, plan, limit, memory or quit");
+      return Status::Usage("'" + line + "' is no order; wanted go N, forward N, plan, limit, meeting, memory or quit");
     }
     std::fflush(stdout);
   }

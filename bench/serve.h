@@ -6,6 +6,7 @@
 //     forward N    ms M1 ... MN                                 the forward part alone, nothing kept
 //     plan         plan PEAK FULL_SPEED TAPE FACTOR SECONDS     bytes; forward runs of a step; predicted seconds
 //     limit        gflops MEDIAN BEST REGISTERS_MEDIAN REGISTERS_BEST    of the machine (machine_limits.h), by as many threads
+//     meeting      ns NANOSECONDS                               until as many threads have met
 //     memory       peak BYTES                                   VmHWM of this process
 //     quit         nothing more
 #pragma once

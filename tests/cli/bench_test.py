@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 PROGRAM, BUILD = (os.path.abspath(word) for word in sys.argv[1:3])
+BENCH = os.path.join(BUILD, "plimsoll-bench")
 KEYS = ["problem", "threads", "ms", "best_ms", "gflops", "limit_gflops", "registers_gflops", "share", "peak_bytes", "plan_bytes",
         "verified", "verified_rows", "verified_steps"]
 # Beside this library the C library's tanh, which the plain loops call and the engine does not, is a little larger: a step that
@@ -35,7 +36,7 @@ def bench(*words, **options):
 
 
 def described(problem):
-    done = subprocess.run([os.path.join(BUILD, "plimsoll-bench"), problem, "--describe"], capture_output=True, text=True)
+    done = subprocess.run([BENCH, problem, "--describe"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -147,6 +148,26 @@ class Problems(unittest.TestCase):
         error = json.loads(bench(*words, "--json").stdout)["error"]
         self.assertEqual(error["code"], 4)
         self.assertGreater(error["min_bytes"], 1_000_000)
+
+
+class Orders(unittest.TestCase):
+    def served(self, *orders):
+        lines = "".join(order + "\n" for order in orders)
+        return subprocess.run([BENCH, "lstm t5 b5 d5 h5", "--threads", "2", "--worker"], input=lines, capture_output=True, text=True)
+
+    def test_a_worker_answers_each_with_a_line(self):
+        done = self.served("go 3", "forward 2", "plan", "limit", "meeting", "memory", "quit")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        answers = [line.split() for line in done.stdout.splitlines()]
+        self.assertEqual([(words[0], len(words) - 1) for words in answers],
+                         [("ready", 0), ("ms", 3), ("ms", 2), ("plan", 5), ("gflops", 4), ("ns", 1), ("peak", 1)])
+        for word in (word for words in answers for word in words[1:]):
+            self.assertGreater(float(word), 0)
+
+    def test_an_order_that_is_none_is_refused(self):
+        done = self.served("gone 3")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'gone 3' is no order", done.stderr)
 
 
 class Control(unittest.TestCase):
