@@ -41,12 +41,12 @@ HWY_INLINE void ForUnits(int64_t n, int64_t units, const Function& function) {
 // The same for work that waits for its own results more than for memory: with the usual activations `d` may stand for several
 // rows from `row` on, four where vectors are sixteen wide, because there are registers to hold what they are about. Backward
 // gains nothing: it waits for the gates to come.
-template <class Activation, class Function>
-HWY_INLINE void ForUnitsTogether(Activation, int64_t n, int64_t units, const Function& function) {
+template <class Squash, class Function>
+HWY_INLINE void ForUnitsTogether(Squash, int64_t n, int64_t units, const Function& function) {
   ForVectors(units, [&](auto d, int64_t u) {
     using D = decltype(d);
     int64_t row = 0;
-    if constexpr (!std::is_same_v<Activation, AnyFunction> && hn::MaxLanes(D()) == 16) {
+    if constexpr (!std::is_same_v<Squash, AnyFunction> && hn::MaxLanes(D()) == 16) {
       constexpr int64_t kTogether = 4;
       for (; row + kTogether <= n; row += kTogether) function(SideBySide<D, kTogether>(), row, u);
     }
