@@ -54,6 +54,13 @@ HWY_INLINE void ForUnitsTogether(Squash, int64_t n, int64_t units, const Functio
   });
 }
 
+// What a row of h hears on the way back: from t+1, and from above where anyone there reads every step.
+template <class D>
+HWY_INLINE hn::Vec<D> GradientOfH(D d, const float* d_h, const float* d_out, int64_t at) {
+  const auto later = hn::LoadU(d, d_h + at);
+  return d_out == nullptr ? later : hn::Add(hn::LoadU(d, d_out + at), later);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace plimsoll
 HWY_AFTER_NAMESPACE();

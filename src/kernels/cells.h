@@ -2,8 +2,9 @@
 //   gates: [n][columns of the panel]. c, h and their like: [n][stride], from the panel's first unit on.
 //   forward   gates: in the sums, out what the cell makes of them. h (and c) written
 //   replay    h (and c) again from the gates, bit for bit
-//   backward  gates: in as forward left them, out delta, the gradients of the sums. d_h: in from t+1, which is added to d_out;
-//             of the cells with a way from h to h' past the products: out that part of the gradient of h'
+//   backward  gates: in as forward left them, out delta, the gradients of the sums. d_h: in from t+1, which is added to d_out,
+//             or is all of it where d_out is null; of the cells with a way from h to h' past the products: out that part of
+//             the gradient of h'
 #pragma once
 
 #include <cstdint>

@@ -83,7 +83,7 @@ void GruBackwardBy(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RE
     const auto own = GatesOf(panel, gates, kGates, row, u);
     const int64_t at = row * stride + u;
     const auto r = hn::LoadU(d, own.r);
-    const auto dh = hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
+    const auto dh = GradientOfH(d, d_h, d_out, at);
     const auto mix = MixBackward(outer, gate, d, hn::LoadU(d, own.n), hn::LoadU(d, own.z), dh, hn::LoadU(d, h_before + at));
     hn::StoreU(mix.delta_n, d, own.n);
     hn::StoreU(mix.delta_z, d, own.z);
@@ -127,7 +127,7 @@ void GruBackwardToReset(Outer outer, Gate gate, const CellPanel& panel, float* H
   ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
     const auto own = GatesOf(panel, gates, kGatesBefore, row, u);
     const int64_t at = row * stride + u;
-    const auto dh = hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
+    const auto dh = GradientOfH(d, d_h, d_out, at);
     const auto mix = MixBackward(outer, gate, d, hn::LoadU(d, own.n), hn::LoadU(d, own.z), dh, hn::LoadU(d, h_before + at));
     hn::StoreU(mix.delta_n, d, own.n);
     hn::StoreU(mix.delta_z, d, own.z);

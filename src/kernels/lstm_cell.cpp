@@ -73,13 +73,13 @@ void LstmRescan(const CellPanel& panel, float* HWY_RESTRICT c, const float* HWY_
   });
 }
 
-// What a row of h hears: from above and from t+1.
+// What a row of o act(c) hears: all that h does.
 struct LstmGradientOfH {
   const float* HWY_RESTRICT d_h;
   const float* HWY_RESTRICT d_out;
   template <class D>
   HWY_INLINE hn::Vec<D> At(D d, int64_t at) const {
-    return hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
+    return GradientOfH(d, d_h, d_out, at);
   }
   template <class D>
   HWY_INLINE void Leave(D, int64_t, hn::Vec<D>) const {}

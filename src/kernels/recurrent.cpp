@@ -407,7 +407,7 @@ void recurrent_block_backward(const BackwardBuffers& at, RecurrentTransposed tra
       for (int64_t panel = mine.panels.begin; panel < mine.panels.end; ++panel) {
         const int64_t unit = frame.Unit(panel);
         float *gates = at.gates + frame.Gates(panel, to), *d_h = at.d_h + own_h + unit;
-        const float* d_out = at.d_out + to * h_stride + unit;
+        const float* d_out = at.d_out == nullptr ? nullptr : at.d_out + to * h_stride + unit;
         const CellPanel cells = shape.cells_of(panel);
         switch (shape.cell) {
           case Cell::Lstm: {

@@ -157,11 +157,13 @@ struct ReplayBuffers {
 void recurrent_block_replay(const ReplayBuffers& at, const BlockRows& block, const RecurrentShape& shape, ThreadPool& pool);
 
 // Backward over time. gates: in the gates, out delta. d_h, d_c: in the gradient that comes from later steps, out the one for
-// earlier steps; d_out: gradient of every row-step's h. h: as in forward. d_x: written, when not null.
+// earlier steps; d_out: gradient of every row-step's h, or null: they have none but what d_h says. h: as in forward. d_x:
+// written, when not null.
 // cells: as replay left them. Scratch: reset, [N] rows of r h', kept for the weight gradients; d_reset, [B] rows;
 // d_shown, [B] rows; offsets, for 4 P numbers, filled here for the tiles.
 // mask: as in forward, or null; with one, scratch: masked, [N] rows, kept for the weight gradients; d_masked, [B] rows.
-// With a projection d_out gets what later steps say added, and o act(c) is left in place of c; both for the weight gradients.
+// With a projection d_out is there and gets what later steps say added, and o act(c) is left in place of c; both for the weight
+// gradients.
 struct BackwardBuffers {
   float* gates = nullptr;
   float* d_h = nullptr;

@@ -35,7 +35,7 @@ void RnnBackwardBy(Outer outer, const CellPanel& panel, float* HWY_RESTRICT gate
   ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
     float* own = gates + row * panel.lanes + u;
     const int64_t at = row * stride + u;
-    const auto dh = hn::Add(hn::LoadU(d, d_out + at), hn::LoadU(d, d_h + at));
+    const auto dh = GradientOfH(d, d_h, d_out, at);
     hn::StoreU(hn::Mul(dh, outer.Slope(d, hn::LoadU(d, own))), d, own);
   });
 }

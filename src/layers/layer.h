@@ -102,6 +102,9 @@ class Layer {
   virtual std::vector<WeightTensor> Weights() const { return {}; }
   virtual bool carries_rows() const { return false; }  // its output needs the rows before the block in front of it
   virtual StateParts state() const { return {}; }
+  // A reader of every row's last step alone may leave its gradient in that of state().h; d_out.data of Backward is null where
+  // nobody reads the other steps.
+  virtual bool hears_through_state() const { return false; }
 
   // While it runs. Prepare follows every change of the weights.
   virtual void Prepare(const OwnerMemory&, ThreadPool&) const {}

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "layers/rows.h"
+
 namespace plimsoll {
 namespace {
 
@@ -18,6 +20,19 @@ void ForEachRowStep(const Block& block, ThreadPool& pool, const OnRow& on_row) {
       const int64_t end = share.begin + ActiveIn(block.rows, step, share);
       const auto time = static_cast<int32_t>(block.first_step + step);
       for (int64_t row = share.begin; row < end; ++row) on_row(row, block.rows.first[step] + row, time);
+    }
+  });
+}
+
+// Calls on_row(row, packed place) for the rows that end in the block; most blocks have none, and then nobody is woken.
+template <typename OnRow>
+void ForEachEnd(const Block& block, ThreadPool& pool, const OnRow& on_row) {
+  const BlockRows& rows = block.rows;
+  const int64_t going_on = GoingOn(block.lengths, 0, rows.rows[0], block.first_step + rows.steps);
+  if (going_on == rows.rows[0]) return;
+  ForRows(pool, rows.rows[0] - going_on, [&](int64_t first, int64_t count) {
+    for (int64_t row = going_on + first; row < going_on + first + count; ++row) {
+      on_row(row, rows.first[block.lengths[row] - 1 - block.first_step] + row);
     }
   });
 }
@@ -67,38 +82,32 @@ void Pooling::StartBackward(const OwnerMemory& memory, int64_t rows) const {
 void Pooling::Forward(const Slice& in, const Slice&, const OwnerMemory& memory, const RunContext& run) const {
   const Block& block = *in.block;
   float* value = memory.F32(Value);
+  if (of_last_step()) {
+    return ForEachEnd(block, *run.pool, [&](int64_t row, int64_t place) {
+      float* v = value + row * stride_;
+      std::memcpy(v, in.data + place * in.stride, static_cast<size_t>(config_.width) * sizeof(float));
+      if (const StatePart& cell = config_.cell; cell.width > 0) {
+        const float* c = run.layers[config_.of_number].F32(cell.state) + row * cell.stride;
+        std::memcpy(v + config_.width, c, static_cast<size_t>(cell.width) * sizeof(float));
+      }
+    });
+  }
   int32_t* winner = config_.mode == PoolingMode::Max ? memory.I32(Winner) : nullptr;
   ForEachRowStep(block, *run.pool, [&](int64_t row, int64_t place, int32_t time) {
     const float* x = in.data + place * in.stride;
     float* v = value + row * stride_;
-    const bool ends = time + 1 == block.lengths[row];
-    switch (config_.mode) {
-      case PoolingMode::Last:
-      case PoolingMode::State:
-        if (!ends) break;
-        std::memcpy(v, x, static_cast<size_t>(config_.width) * sizeof(float));
-        if (const StatePart& cell = config_.cell; cell.width > 0) {
-          const float* c = run.layers[config_.of_number].F32(cell.state) + row * cell.stride;
-          std::memcpy(v + config_.width, c, static_cast<size_t>(cell.width) * sizeof(float));
-        }
-        break;
-      case PoolingMode::Mean: {
-        const float share_of_step = 1.0f / static_cast<float>(block.lengths[row]);
-        for (int64_t u = 0; u < config_.width; ++u) v[u] += x[u];
-        if (ends) {
-          for (int64_t u = 0; u < config_.width; ++u) v[u] *= share_of_step;
-        }
-        break;
-      }
-      case PoolingMode::Max: {
-        int32_t* w = winner + row * stride_;
-        for (int64_t u = 0; u < config_.width; ++u) {
-          if (time == 0 || !(x[u] <= v[u])) {  // NaN wins, so that it is found
-            v[u] = x[u];
-            w[u] = time;
-          }
-        }
-        break;
+    if (winner == nullptr) {
+      for (int64_t u = 0; u < config_.width; ++u) v[u] += x[u];
+      if (time + 1 != block.lengths[row]) return;
+      const float share_of_step = 1.0f / static_cast<float>(block.lengths[row]);
+      for (int64_t u = 0; u < config_.width; ++u) v[u] *= share_of_step;
+      return;
+    }
+    int32_t* w = winner + row * stride_;
+    for (int64_t u = 0; u < config_.width; ++u) {
+      if (time == 0 || !(x[u] <= v[u])) {  // NaN wins, so that it is found
+        v[u] = x[u];
+        w[u] = time;
       }
     }
   });
@@ -106,9 +115,23 @@ void Pooling::Forward(const Slice& in, const Slice&, const OwnerMemory& memory, 
 
 void Pooling::Backward(const Slice& in, const Slice&, const Slice&, const Slice& d_in, const OwnerMemory& memory,
                        const RunContext& run) const {
-  if (d_in.data == nullptr) return;
   const Block& block = *in.block;
   const float* gradient = memory.F32(Gradient);
+  // The layer that is read has not been there yet on its way back.
+  const auto add_to_state = [&](const StatePart& part, int64_t row, const float* g) {
+    if (part.width == 0) return;
+    float* d = run.layers[config_.of_number].F32(part.gradient) + row * part.stride;
+    for (int64_t u = 0; u < part.width; ++u) d[u] += g[u];
+  };
+  if (leaves_gradient_in_state()) {
+    if (!run.layers[config_.of_number].Has(config_.h.gradient)) return;  // it does not learn
+    return ForEachEnd(block, *run.pool, [&](int64_t row, int64_t) {
+      const float* g = gradient + row * stride_;
+      add_to_state(config_.h, row, g);
+      add_to_state(config_.cell, row, g + config_.width);
+    });
+  }
+  if (d_in.data == nullptr) return;
   const int32_t* winner = config_.mode == PoolingMode::Max ? memory.I32(FinalWinner) : nullptr;
   const int64_t padded = WholeVectors(config_.width);
   ForEachRowStep(block, *run.pool, [&](int64_t row, int64_t place, int32_t time) {
@@ -120,10 +143,7 @@ void Pooling::Backward(const Slice& in, const Slice&, const Slice&, const Slice&
       case PoolingMode::State:
         if (time + 1 != block.lengths[row]) break;
         std::memcpy(d, g, static_cast<size_t>(config_.width) * sizeof(float));
-        if (const StatePart& cell = config_.cell; cell.width > 0) {  // the layer has not been there yet on its way back
-          float* d_c = run.layers[config_.of_number].F32(cell.gradient) + row * cell.stride;
-          for (int64_t u = 0; u < cell.width; ++u) d_c[u] += g[config_.width + u];
-        }
+        add_to_state(config_.cell, row, g + config_.width);
         break;
       case PoolingMode::Mean: {
         const float share_of_step = 1.0f / static_cast<float>(block.lengths[row]);

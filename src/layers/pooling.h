@@ -13,11 +13,14 @@ class Pooling final : public Layer {
   struct Config {
     PoolingMode mode = PoolingMode::Last;
     int64_t width = 0;    // of the input
-    StatePart cell = {};  // State: c of the layer that is read, where it has one
-    int of_number = 0;    // and the layer's number
+    int of_number = 0;    // of the layer that is read
+    StatePart cell = {};  // State: its c, where it has one
+    StatePart h = {};     // Last, State: of a layer that hears of the gradient of its last step there
   };
   explicit Pooling(const Config& config);
 
+  // The gradient of what is read goes into that layer's State: d_in of Backward is not written.
+  bool leaves_gradient_in_state() const { return config_.h.width > 0; }
   std::string Describe() const override;
   int64_t width() const override { return config_.width + config_.cell.width; }
   void Declare(NeedList& needs, bool training) const override;
@@ -37,6 +40,7 @@ class Pooling final : public Layer {
   float* PooledGradient(const OwnerMemory& memory) const;
 
  private:
+  bool of_last_step() const { return config_.mode == PoolingMode::Last || config_.mode == PoolingMode::State; }
   Config config_;
   int64_t stride_;
 };

@@ -40,6 +40,7 @@ class Recurrent final : public Layer {
   std::vector<WeightTensor> Weights() const override;
   bool carries_rows() const override { return true; }
   StateParts state() const override;
+  bool hears_through_state() const override { return !shape_.has_projection(); }
   void Prepare(const OwnerMemory& memory, ThreadPool& pool) const override;
   void StartForward(const OwnerMemory& memory, int64_t rows) const override;
   void StartBackward(const OwnerMemory& memory, int64_t rows) const override;

@@ -32,7 +32,8 @@ class BufferPool {
 
 }  // namespace
 
-GradientRoutes::GradientRoutes(const std::vector<Node>& nodes, const std::vector<bool>& learns, int body_nodes)
+GradientRoutes::GradientRoutes(const std::vector<Node>& nodes, const std::vector<bool>& learns,
+                               const std::vector<bool>& by_state, int body_nodes)
     : inputs_(nodes.size()), buffers_(nodes.size(), -1) {
   BufferPool blocks(block_widths_), slices(slice_widths_);
   const auto pool_of = [&](size_t node) -> BufferPool& { return static_cast<int>(node) < body_nodes ? blocks : slices; };
@@ -41,7 +42,7 @@ GradientRoutes::GradientRoutes(const std::vector<Node>& nodes, const std::vector
     std::vector<int> spares;
     for (const int input : nodes[reader].inputs) {
       Route& route = inputs_[reader].emplace_back();
-      if (input == kModelInput || !learns[static_cast<size_t>(input)]) continue;
+      if (input == kModelInput || !learns[static_cast<size_t>(input)] || by_state[reader]) continue;
       const auto node = static_cast<size_t>(input);
       route.wanted = true;
       route.added = written[node];

@@ -1,5 +1,6 @@
 // gradient_routes: where the gradient of every node's output lies on the way back, and which of its readers adds to it.
-//   in:    the nodes, which of them learn, and where the head begins
+//   in:    the nodes, which of them learn, which leave the gradient of their input in the State of the layer that they read,
+//          and where the head begins
 //   out:   for each input of each node a Route; how many buffers there are and how wide
 //   A gradient lives from the first reader in reverse order, which writes it, to the node's own Backward. Every further
 //   reader writes a spare buffer, which is then added. Gradients that never live together share a buffer: a chain has two.
@@ -23,10 +24,11 @@ struct Route {
 class GradientRoutes {
  public:
   GradientRoutes() = default;
-  GradientRoutes(const std::vector<Node>& nodes, const std::vector<bool>& learns, int body_nodes);
+  GradientRoutes(const std::vector<Node>& nodes, const std::vector<bool>& learns, const std::vector<bool>& by_state,
+                 int body_nodes);
 
   const std::vector<Route>& inputs(int node) const { return inputs_[static_cast<size_t>(node)]; }
-  // The buffer of a node's own gradient; -1: none (nothing learns, or pooling, or an output).
+  // The buffer of a node's own gradient; -1: none (nothing learns, or pooling, or an output, or all is in its State).
   int buffer(int node) const { return buffers_[static_cast<size_t>(node)]; }
   // Widths of the buffers, in columns.
   const std::vector<int64_t>& block_widths() const { return block_widths_; }

@@ -12,9 +12,11 @@ Node NodeOf(std::vector<int> inputs, int64_t width, LayerKind kind = DenseOption
   return {.name = "", .kind = std::move(kind), .inputs = std::move(inputs), .width = width};
 }
 
+std::vector<bool> NoneOf(const std::vector<Node>& nodes) { return std::vector<bool>(nodes.size(), false); }
+
 // Walks as the step does and says whether any buffer is written while it still holds another gradient.
 bool Clashes(const std::vector<Node>& nodes, const std::vector<bool>& learns, int body) {
-  const GradientRoutes routes(nodes, learns, body);
+  const GradientRoutes routes(nodes, learns, NoneOf(nodes), body);
   std::vector<int> holders[2];  // of the buffers of blocks and of slices: a node, or -1
   holders[0].assign(routes.block_widths().size(), -1);
   holders[1].assign(routes.slice_widths().size(), -1);
@@ -49,7 +51,7 @@ bool Clashes(const std::vector<Node>& nodes, const std::vector<bool>& learns, in
 
 TEST(GradientRoutes, AChainNeedsTwoBuffersAndOneForTheHead) {
   const std::vector<Node> nodes = {NodeOf({-1}, 8), NodeOf({0}, 16), NodeOf({1}, 32), NodeOf({2}, 5), NodeOf({3}, 3)};
-  const GradientRoutes routes(nodes, std::vector<bool>(5, true), 3);
+  const GradientRoutes routes(nodes, std::vector<bool>(5, true), NoneOf(nodes), 3);
   EXPECT_EQ(routes.block_widths(), (std::vector<int64_t>{32, 16}));
   EXPECT_EQ(routes.slice_widths(), std::vector<int64_t>{5});
   EXPECT_FALSE(Clashes(nodes, std::vector<bool>(5, true), 3));
@@ -58,7 +60,7 @@ TEST(GradientRoutes, AChainNeedsTwoBuffersAndOneForTheHead) {
 
 TEST(GradientRoutes, WhatDoesNotLearnHasNoBuffer) {
   const std::vector<Node> nodes = {NodeOf({-1}, 8), NodeOf({0}, 16), NodeOf({1}, 3)};
-  const GradientRoutes routes(nodes, {false, true, true}, 2);
+  const GradientRoutes routes(nodes, {false, true, true}, NoneOf(nodes), 2);
   EXPECT_FALSE(routes.inputs(1)[0].wanted);
   EXPECT_EQ(routes.buffer(0), -1);
   EXPECT_EQ(routes.block_widths(), std::vector<int64_t>{16});
@@ -66,11 +68,27 @@ TEST(GradientRoutes, WhatDoesNotLearnHasNoBuffer) {
 
 TEST(GradientRoutes, TheSecondReaderAdds) {
   const std::vector<Node> nodes = {NodeOf({-1}, 8), NodeOf({0}, 8), NodeOf({0, 1}, 8), NodeOf({2}, 3)};
-  const GradientRoutes routes(nodes, std::vector<bool>(4, true), 3);
+  const GradientRoutes routes(nodes, std::vector<bool>(4, true), NoneOf(nodes), 3);
   EXPECT_FALSE(routes.inputs(2)[0].added);
   EXPECT_FALSE(routes.inputs(2)[1].added);
   EXPECT_TRUE(routes.inputs(1)[0].added) << "node 0 was written for node 2 already";
   EXPECT_EQ(routes.block_widths().size(), 3U);
+}
+
+TEST(GradientRoutes, WhatIsLeftInTheStateNeedsNoBufferUnlessOthersReadTheSteps) {
+  std::vector<Node> nodes = {NodeOf({-1}, 8), NodeOf({0}, 16), NodeOf({1}, 16, PoolingOptions{}), NodeOf({2}, 3)};
+  const std::vector<bool> learns(4, true), by_state = {false, false, true, false};
+  const GradientRoutes alone(nodes, learns, by_state, 3);
+  EXPECT_FALSE(alone.inputs(2)[0].wanted);
+  EXPECT_EQ(alone.buffer(1), -1);
+  EXPECT_EQ(alone.block_widths(), std::vector<int64_t>{8}) << "that of node 0 alone";
+
+  nodes[3].inputs = {2, 1};
+  const GradientRoutes beside(nodes, learns, by_state, 3);
+  EXPECT_FALSE(beside.inputs(2)[0].wanted);
+  EXPECT_TRUE(beside.inputs(3)[1].wanted);
+  EXPECT_FALSE(beside.inputs(3)[1].added) << "nobody else writes it";
+  EXPECT_GE(beside.buffer(1), 0);
 }
 
 TEST(GradientRoutes, NoTwoGradientsThatLiveTogetherShareABuffer) {

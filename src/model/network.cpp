@@ -88,10 +88,12 @@ std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_str
     return std::make_unique<Recurrent>(config);
   }
   if (const auto* pooling = std::get_if<PoolingOptions>(&node.kind)) {
-    Pooling::Config config{.mode = pooling->mode, .width = node.in_width};
-    if (pooling->mode == PoolingMode::State) {
-      config.of_number = node.inputs[0];
-      config.cell = layers[static_cast<size_t>(config.of_number)]->state().c;
+    Pooling::Config config{.mode = pooling->mode, .width = node.in_width, .of_number = node.inputs[0]};
+    if (config.of_number != kModelInput) {
+      const Layer& read = *layers[static_cast<size_t>(config.of_number)];
+      const bool last_step = config.mode == PoolingMode::Last || config.mode == PoolingMode::State;
+      if (config.mode == PoolingMode::State) config.cell = read.state().c;
+      if (last_step && read.hears_through_state()) config.h = read.state().h;
     }
     return std::make_unique<Pooling>(config);
   }
@@ -280,7 +282,9 @@ Network::Network(Spec spec, int32_t lanes, int64_t batch_steps)
   for (int number = body_layers_; number < layers(); ++number) {
     (spec_.nodes[static_cast<size_t>(number)].per_step ? head_steps_ : head_rows_) = true;
   }
-  routes_ = GradientRoutes(nodes_, wants_gradient_, body_layers_);
+  std::vector<bool> by_state;
+  for (const Pooling* pooling : poolings_) by_state.push_back(pooling != nullptr && pooling->leaves_gradient_in_state());
+  routes_ = GradientRoutes(nodes_, wants_gradient_, by_state, body_layers_);
   PLIMSOLL_CHECK(body_layers_ < layers() || is_own_loss(), "the last layer is a Dense or its own loss; the spec sees to it");
 }
 

@@ -480,12 +480,13 @@ Slice Step::OutputOf(int layer, const Part& part) const {
   return SliceOf(data + (before + part.begin) * ActivationStride(network_.layer(layer).width()), layer, part);
 }
 
-// The gradient of a layer's output; there where the layer learns. A loss leaves that of an output in its place.
+// The gradient of a layer's output, where the layer learns. A loss leaves that of an output in its place.
 Slice Step::GradientOf(int layer, const Part& part) const {
   if (network_.is_output(layer)) return OutputOf(layer, part);
-  const int key = GradientKey(network_.layers(), network_.routes().buffer(layer));
+  const int buffer = network_.routes().buffer(layer), key = GradientKey(network_.layers(), buffer);
   if (layer >= network_.body_layers()) return SliceOf(memory_.owner(NetworkOwner::Head).F32(key), layer, part);
   const Pooling* pooling = network_.pooling(layer);
+  if (pooling == nullptr && buffer < 0) return SliceOf(nullptr, layer, part);  // its readers have left it in its State
   float* data =
       pooling != nullptr ? pooling->PooledGradient(memory_.layer(layer)) : memory_.owner(NetworkOwner::Blocks).F32(key);
   return SliceOf(data + part.begin * ActivationStride(network_.layer(layer).width()), layer, part);
