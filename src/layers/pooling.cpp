@@ -82,7 +82,7 @@ void Pooling::StartBackward(const OwnerMemory& memory, int64_t rows) const {
 void Pooling::Forward(const Slice& in, const Slice&, const OwnerMemory& memory, const RunContext& run) const {
   const Block& block = *in.block;
   float* value = memory.F32(Value);
-  if (of_last_step()) {
+  if (ReadsLastStep(config_.mode)) {
     return ForEachEnd(block, *run.pool, [&](int64_t row, int64_t place) {
       float* v = value + row * stride_;
       std::memcpy(v, in.data + place * in.stride, static_cast<size_t>(config_.width) * sizeof(float));

@@ -40,11 +40,11 @@ class Pooling final : public Layer {
   float* PooledGradient(const OwnerMemory& memory) const;
 
  private:
-  bool of_last_step() const { return config_.mode == PoolingMode::Last || config_.mode == PoolingMode::State; }
   Config config_;
   int64_t stride_;
 };
 
 const char* PoolingName(PoolingMode mode);
+inline bool ReadsLastStep(PoolingMode mode) { return mode == PoolingMode::Last || mode == PoolingMode::State; }
 
 }  // namespace plimsoll

@@ -91,9 +91,8 @@ std::unique_ptr<Layer> MakeLayer(const Spec& spec, int number, int64_t input_str
     Pooling::Config config{.mode = pooling->mode, .width = node.in_width, .of_number = node.inputs[0]};
     if (config.of_number != kModelInput) {
       const Layer& read = *layers[static_cast<size_t>(config.of_number)];
-      const bool last_step = config.mode == PoolingMode::Last || config.mode == PoolingMode::State;
       if (config.mode == PoolingMode::State) config.cell = read.state().c;
-      if (last_step && read.hears_through_state()) config.h = read.state().h;
+      if (ReadsLastStep(config.mode) && read.hears_through_state()) config.h = read.state().h;
     }
     return std::make_unique<Pooling>(config);
   }
