@@ -5,8 +5,8 @@
 //   Inside a Run, Meet() returns when every part has called it. Where another program uses the cores, too, each meeting may
 //   wait for milliseconds: MeetsPromptly() tells whether work that can do without should.
 //   RunTeams(fn) calls fn(team, pool) once for each of two teams, side by side where the threads make two teams of one size;
-//   each gets a pool of its own threads. Otherwise one team comes after the other, each with all threads. never: allocates in
-//   Run, changes who computes what by load. Results must not depend on size().
+//   each gets a pool of its own threads. Otherwise one team comes after the other, each with all threads.
+//   never: allocates in Run, changes who computes what by load. Results must not depend on size().
 #pragma once
 
 #include <pthread.h>

@@ -58,8 +58,8 @@ struct Setup {
   std::unique_ptr<ProductSet> products;
   std::unique_ptr<ThreadPool> pool;
   std::vector<std::string> outputs;  // their names, where the job lists several
-  std::array<std::unique_ptr<SpillFile>, kMostAbreast>
-      spill;                          // of each group side by side; null: the job names no folder for it
+  // Of each group side by side; null: the job names no folder for it.
+  std::array<std::unique_ptr<SpillFile>, kMostAbreast> spill;
   uint64_t fingerprint = 0;           // of the data to train on
   int64_t row_steps = 0;              // of all samples
   std::vector<int64_t> longest;       // lengths of the worst kGroupRows rows, or of as many as a batch has, descending
