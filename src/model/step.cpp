@@ -79,7 +79,7 @@ Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, const BatchIt
   run_.scale = scales_[0];
   sums_ = &sums;
   run_.pool = &threads;
-  const Status done = RunSchedule(group, schedule);
+  Status done = RunSchedule(group, schedule);
   run_.pool = &pool_;
   return done;
 }
