@@ -96,33 +96,19 @@ ThreadPool::ThreadPool(int size) : size_(size) {
         kStackBytes,
         [](void* argument) -> void* {
           auto* self = static_cast<Worker*>(argument);
-          self->pool->Work(*self);
+          self->pool->Work(self->part);
           return nullptr;
         },
         &worker);
   }
   Run([](int) {});  // every worker is there, with what it holds, before anything is measured
-  for (int team = 0; team < kTeams && size % kTeams == 0; ++team) {
-    teams_.push_back(std::unique_ptr<ThreadPool>(new ThreadPool(size / kTeams, Lent::Threads)));
-  }
-}
-
-ThreadPool::ThreadPool(int size, Lent) : size_(size), own_threads_(false) {
-  for (int part = 1; part < size; ++part) workers_.push_back({.pool = this, .part = part, .thread = {}});
 }
 
 ThreadPool::~ThreadPool() {
-  if (!own_threads_) return;
-  Dismiss();
-  for (Worker& worker : workers_) pthread_join(worker.thread, nullptr);
-}
-
-void ThreadPool::Gather() { stop_.store(false); }
-
-void ThreadPool::Dismiss() {
   stop_.store(true);
   call_.fetch_add(1);
-  if (sleepers_.load() > 0) FutexWakeAll(&call_);
+  FutexWakeAll(&call_);
+  for (Worker& worker : workers_) pthread_join(worker.thread, nullptr);
 }
 
 void ThreadPool::Start(Task task, const void* context) {
@@ -157,25 +143,22 @@ bool ThreadPool::MeetsPromptly() {
   return left == 0;
 }
 
-void ThreadPool::Work(Worker& worker) {
+void ThreadPool::Work(int part) {
   MoveAwayFrom(callers_core_.load(std::memory_order_relaxed));
   TouchStack();
   FlushDenormals flush;
-  Serve(worker);
-}
-
-void ThreadPool::Serve(Worker& worker) {
+  uint32_t seen = 0;
   while (true) {
-    const auto called = [&] { return call_.load(std::memory_order_acquire) != worker.calls; };
+    const auto called = [&] { return call_.load(std::memory_order_acquire) != seen; };
     while (!SpinUntil(called, /*give_up=*/true)) {
       sleepers_.fetch_add(1);
-      if (!called()) FutexWait(&call_, worker.calls);
+      if (!called()) FutexWait(&call_, seen);
       sleepers_.fetch_sub(1);
       MoveAwayFrom(callers_core_.load(std::memory_order_relaxed));
     }
-    ++worker.calls;
+    ++seen;
     if (stop_.load()) return;
-    task_(context_, worker.part);
+    task_(context_, part);
     running_.fetch_sub(1, std::memory_order_release);
   }
 }
