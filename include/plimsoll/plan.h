@@ -30,6 +30,7 @@ struct PlannedBuffer {
   int64_t offset = 0;  // in the arena
   int first = 0;       // moments of a step (StepMoment) between which it is in use
   int last = 0;
+  bool beside = false;  // of the second of two row groups that run side by side
 };
 
 struct PlannedStage {
@@ -59,7 +60,8 @@ struct Plan {
   int64_t full_speed_bytes = 0;                         // smallest budget without recompute
   std::vector<std::pair<std::string, int64_t>> owners;  // sums to peak_bytes
   std::vector<PlannedBuffer> buffers;
-  int64_t group_rows = 0;
+  int64_t group_rows = 0;      // that run together
+  int64_t groups_abreast = 1;  // row groups that run side by side
   bool rounding_only_change = false;
   int64_t block_steps = 0;
   std::vector<PlannedStage> stages;

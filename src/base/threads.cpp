@@ -96,19 +96,33 @@ ThreadPool::ThreadPool(int size) : size_(size) {
         kStackBytes,
         [](void* argument) -> void* {
           auto* self = static_cast<Worker*>(argument);
-          self->pool->Work(self->part);
+          self->pool->Work(*self);
           return nullptr;
         },
         &worker);
   }
   Run([](int) {});  // every worker is there, with what it holds, before anything is measured
+  for (int team = 0; team < kTeams && size % kTeams == 0; ++team) {
+    teams_.push_back(std::unique_ptr<ThreadPool>(new ThreadPool(size / kTeams, Lent::Threads)));
+  }
+}
+
+ThreadPool::ThreadPool(int size, Lent) : size_(size), own_threads_(false) {
+  for (int part = 1; part < size; ++part) workers_.push_back({.pool = this, .part = part, .thread = {}});
 }
 
 ThreadPool::~ThreadPool() {
+  if (!own_threads_) return;
+  Dismiss();
+  for (Worker& worker : workers_) pthread_join(worker.thread, nullptr);
+}
+
+void ThreadPool::Gather() { stop_.store(false); }
+
+void ThreadPool::Dismiss() {
   stop_.store(true);
   call_.fetch_add(1);
-  FutexWakeAll(&call_);
-  for (Worker& worker : workers_) pthread_join(worker.thread, nullptr);
+  if (sleepers_.load() > 0) FutexWakeAll(&call_);
 }
 
 void ThreadPool::Start(Task task, const void* context) {
@@ -143,22 +157,25 @@ bool ThreadPool::MeetsPromptly() {
   return left == 0;
 }
 
-void ThreadPool::Work(int part) {
+void ThreadPool::Work(Worker& worker) {
   MoveAwayFrom(callers_core_.load(std::memory_order_relaxed));
   TouchStack();
   FlushDenormals flush;
-  uint32_t seen = 0;
+  Serve(worker);
+}
+
+void ThreadPool::Serve(Worker& worker) {
   while (true) {
-    const auto called = [&] { return call_.load(std::memory_order_acquire) != seen; };
+    const auto called = [&] { return call_.load(std::memory_order_acquire) != worker.calls; };
     while (!SpinUntil(called, /*give_up=*/true)) {
       sleepers_.fetch_add(1);
-      if (!called()) FutexWait(&call_, seen);
+      if (!called()) FutexWait(&call_, worker.calls);
       sleepers_.fetch_sub(1);
       MoveAwayFrom(callers_core_.load(std::memory_order_relaxed));
     }
-    ++seen;
+    ++worker.calls;
     if (stop_.load()) return;
-    task_(context_, part);
+    task_(context_, worker.part);
     running_.fetch_sub(1, std::memory_order_release);
   }
 }

@@ -4,6 +4,8 @@
 //   memory 0.2 us; after about a millisecond without work they sleep.
 //   Inside a Run, Meet() returns when every part has called it. Where another program uses the cores, too, each meeting may
 //   wait for milliseconds: MeetsPromptly() tells whether work that can do without should.
+//   RunTeams(fn) calls fn(team, pool) once for each of two teams, side by side where the threads make two teams of one size;
+//   each gets a pool of its own threads. Otherwise one team comes after the other, each with all threads.
 //   never: allocates in Run, changes who computes what by load. Results must not depend on size().
 #pragma once
 
@@ -11,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "plimsoll/status.h"
@@ -18,6 +21,7 @@
 namespace plimsoll {
 
 inline constexpr int64_t kMaxThreads = 256;
+inline constexpr int kTeams = 2;
 
 // A thread with a stack of this size; signals go to the caller's.
 pthread_t StartThread(size_t stack_bytes, void* (*body)(void*), void* argument);
@@ -41,6 +45,23 @@ class ThreadPool {
     function(0);
     Finish();
   }
+  template <typename Function>
+  void RunTeams(const Function& function) {
+    if (teams_.empty()) {
+      for (int team = 0; team < kTeams; ++team) function(team, *this);
+      return;
+    }
+    for (const auto& team : teams_) team->Gather();
+    Run([&](int part) {
+      ThreadPool& team = *teams_[static_cast<size_t>(part % kTeams)];
+      if (part < kTeams) {
+        function(part, team);
+        team.Dismiss();
+      } else {
+        team.Serve(team.workers_[static_cast<size_t>(part / kTeams - 1)]);
+      }
+    });
+  }
   void Meet();
   // Between two calls of Run. False for the next thousand times after a meeting to which a thread came late.
   bool MeetsPromptly();
@@ -51,14 +72,22 @@ class ThreadPool {
     ThreadPool* pool;
     int part;
     pthread_t thread;
+    uint32_t calls = 0;  // that it has answered
   };
+  enum class Lent { Threads };
+  ThreadPool(int size, Lent);  // a team: its workers are threads of another pool, while they Serve
 
   void Start(Task task, const void* context);
   void Finish();
-  void Work(int part);
+  void Work(Worker& worker);   // of its own thread
+  void Serve(Worker& worker);  // until the pool ends or the team is dismissed
+  void Gather();
+  void Dismiss();
 
   const int size_;
+  const bool own_threads_ = true;
   std::vector<Worker> workers_;
+  std::vector<std::unique_ptr<ThreadPool>> teams_;  // none, or kTeams that share the threads out
   Task task_ = nullptr;
   const void* context_ = nullptr;
   alignas(64) std::atomic<uint32_t> call_{0};  // number of the current Run; odd values never mean anything else

@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <numeric>
 #include <vector>
 
@@ -19,6 +21,45 @@ TEST(ThreadPool, EveryPartRunsOnceACall) {
     }
     for (const int count : calls) EXPECT_EQ(count, 2000);
   }
+}
+
+// Each team once, with a pool whose threads are there and meet, side by side where they can be.
+TEST(ThreadPool, TeamsRunOnceWithThreadsOfTheirOwn) {
+  for (const int size : {1, 2, 3, 4, 8}) {
+    ThreadPool pool(size);
+    const int members = size % kTeams == 0 ? size / kTeams : size;
+    std::array<int, kTeams> calls = {};
+    std::array<std::vector<int>, kTeams> parts;
+    for (std::vector<int>& own : parts) own.resize(static_cast<size_t>(members));
+    for (int round = 0; round < 500; ++round) {
+      pool.RunTeams([&](int team, ThreadPool& threads) {
+        const auto number = static_cast<size_t>(team);
+        ++calls[number];
+        ASSERT_EQ(threads.size(), members);
+        for (int again = 0; again < round % 4; ++again) {  // also none
+          threads.Run([&](int part) {
+            ++parts[number][static_cast<size_t>(part)];
+            threads.Meet();
+          });
+        }
+      });
+      int all = 0;
+      pool.Run([&](int part) { all += part == 0; });  // the whole pool is there again
+      ASSERT_EQ(all, 1);
+    }
+    for (const int count : calls) EXPECT_EQ(count, 500) << size << " threads";
+    for (const std::vector<int>& own : parts) EXPECT_EQ(own, std::vector<int>(static_cast<size_t>(members), 750)) << size;
+  }
+}
+
+TEST(ThreadPool, TeamsRunSideBySide) {
+  ThreadPool pool(2);
+  std::atomic<int> there = 0;
+  pool.RunTeams([&](int, ThreadPool&) {
+    ++there;
+    while (there < kTeams) usleep(100);  // for ever, if one came behind the other
+  });
+  EXPECT_EQ(there, kTeams);
 }
 
 TEST(ThreadPool, WorkersThatFellAsleepComeBack) {

@@ -60,10 +60,29 @@ void Batch::Start(const int64_t* numbers, int64_t count, int64_t step) {
     const int64_t length_a = samples_->length(a), length_b = samples_->length(b);
     return length_a != length_b ? length_a > length_b : a < b;
   });
+  if (buffers_.abreast > 1) DealOut();
   for (int64_t i = 0; i < count; ++i) {
     buffers_.lengths[i] = static_cast<int32_t>(samples_->length(buffers_.samples[i]));
     row_steps_ += buffers_.lengths[i];
   }
+}
+
+// Row by row in turn, stretch by stretch: then the rows of each group lie one behind the other, longest first.
+void Batch::DealOut() {
+  std::array<int64_t, kGroupRows> sorted;
+  PLIMSOLL_CHECK(stretch_rows() <= kGroupRows, "groups side by side share the rows of one");
+  for (int64_t first = 0; first < count_; first += stretch_rows()) {
+    const int64_t rows = std::min(stretch_rows(), count_ - first);
+    int64_t* own = buffers_.samples + first;
+    std::copy_n(own, rows, sorted.begin());
+    for (int64_t group = 0; group < buffers_.abreast; ++group) {
+      for (int64_t row = group; row < rows; row += buffers_.abreast) *own++ = sorted[static_cast<size_t>(row)];
+    }
+  }
+}
+
+int64_t Batch::groups() const {
+  return count_ / stretch_rows() * buffers_.abreast + std::min<int64_t>(buffers_.abreast, count_ % stretch_rows());
 }
 
 void Batch::ForgetState() {
@@ -75,31 +94,37 @@ void Batch::ForgetState() {
 Result<RowGroup> Batch::Read(int64_t group) {
   const SampleShape& shape = samples_->shape();
   RowGroup rows;
-  const int64_t first = group * group_rows_;
-  rows.rows = std::min(group_rows_, count_ - first);
+  const int64_t stretch = group / buffers_.abreast * stretch_rows(), place = group % buffers_.abreast;
+  const auto rows_of = [&](int64_t number) {  // every `abreast`-th
+    return (std::min(stretch_rows(), count_ - stretch) - number + buffers_.abreast - 1) / buffers_.abreast;
+  };
+  int64_t first = stretch;
+  for (int64_t before = 0; before < place; ++before) first += rows_of(before);
+  const GroupBuffers& to = buffers_.groups[static_cast<size_t>(place)];
+  rows.rows = rows_of(place);
   rows.samples = buffers_.samples + first;
   rows.lengths = buffers_.lengths + first;
   rows.steps = rows.lengths[0];
-  rows.ids = shape.ids ? static_cast<const int32_t*>(buffers_.inputs) : nullptr;
-  rows.features = shape.ids ? nullptr : static_cast<const float*>(buffers_.inputs);
-  rows.target_lengths = shape.longest_target > 0 ? buffers_.target_lengths : nullptr;
+  rows.ids = shape.ids ? static_cast<const int32_t*>(to.inputs) : nullptr;
+  rows.features = shape.ids ? nullptr : static_cast<const float*>(to.inputs);
+  rows.target_lengths = shape.longest_target > 0 ? to.target_lengths : nullptr;
   rows.longest_target = shape.longest_target;
-  PLIMSOLL_RETURN_IF_ERROR(ReadInputs(rows));
+  PLIMSOLL_RETURN_IF_ERROR(ReadInputs(rows, to));
   for (size_t output = 0; output < shape.outputs(); ++output) {
     const bool classes = shape.Target(output).are_classes;
-    const void* buffer = buffers_.targets[output];
+    const void* buffer = to.targets[output];
     rows.targets[output] = {.classes = classes ? static_cast<const int32_t*>(buffer) : nullptr,
                             .values = classes ? nullptr : static_cast<const float*>(buffer)};
-    PLIMSOLL_RETURN_IF_ERROR(ReadTargets(output, rows));
+    PLIMSOLL_RETURN_IF_ERROR(ReadTargets(output, rows, to));
   }
   for (int64_t row = 0; row < rows.rows && shape.weighted; ++row) {
-    PLIMSOLL_RETURN_IF_ERROR(samples_->ReadWeight(rows.samples[row], buffers_.weights + row));
+    PLIMSOLL_RETURN_IF_ERROR(samples_->ReadWeight(rows.samples[row], to.weights + row));
   }
-  if (shape.weighted) rows.weights = buffers_.weights;
+  if (shape.weighted) rows.weights = to.weights;
   for (int64_t row = 0; row < rows.rows && shape.state_width > 0; ++row) {
-    PLIMSOLL_RETURN_IF_ERROR(samples_->ReadState(rows.samples[row], buffers_.start + row * shape.state_width));
+    PLIMSOLL_RETURN_IF_ERROR(samples_->ReadState(rows.samples[row], to.start + row * shape.state_width));
   }
-  if (shape.state_width > 0) rows.start = buffers_.start;
+  if (shape.state_width > 0) rows.start = to.start;
   if (buffers_.carried == nullptr) return rows;
   // What a batch begins with stays until all of its groups have run, and run again: the tables change roles.
   const int64_t table = buffers_.carried_rows * buffers_.carried_width, own = first * buffers_.carried_width;
@@ -108,7 +133,7 @@ Result<RowGroup> Batch::Read(int64_t group) {
   return rows;
 }
 
-Status Batch::ReadInputs(const RowGroup& group) {
+Status Batch::ReadInputs(const RowGroup& group, const GroupBuffers& to) {
   const int64_t bytes = samples_->shape().width * 4;
   const int parts =
       samples_->many_readers() ? static_cast<int>(std::clamp<int64_t>(kRowBufferBytes / bytes, 1, pool_->size())) : 1;
@@ -117,30 +142,30 @@ Status Batch::ReadInputs(const RowGroup& group) {
   pool_->Run([&](int part) {
     if (part >= parts) return;
     const Way way{buffers_.row + part * own, own};
-    if (!ReadInputRows(group, RowsOf(group, part, parts), way).ok()) failed = true;
+    if (!ReadInputRows(group, to, RowsOf(group, part, parts), way).ok()) failed = true;
   });
   // The sample that is named does not depend on the number of threads.
-  return failed ? ReadInputRows(group, {0, group.rows}, {buffers_.row, kRowBufferBytes}) : Status::Ok();
+  return failed ? ReadInputRows(group, to, {0, group.rows}, {buffers_.row, kRowBufferBytes}) : Status::Ok();
 }
 
-Status Batch::ReadInputRows(const RowGroup& group, Share rows, Way way) {
+Status Batch::ReadInputRows(const RowGroup& group, const GroupBuffers& to, Share rows, Way way) {
   const int64_t bytes = samples_->shape().width * 4;
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     PLIMSOLL_RETURN_IF_ERROR(DealRow(
-        group, row, bytes, reversed_, way, buffers_.inputs,
+        group, row, bytes, reversed_, way, to.inputs,
         [&](int64_t first, int64_t steps, void* out) { return samples_->ReadInputs(group.samples[row], first, steps, out); }));
   }
   return Status::Ok();
 }
 
-Status Batch::ReadTargets(size_t output, const RowGroup& group) {
+Status Batch::ReadTargets(size_t output, const RowGroup& group, const GroupBuffers& to) {
   const TargetShape target = samples_->shape().Target(output);
-  char* buffer = static_cast<char*>(buffers_.targets[output]);
+  char* buffer = static_cast<char*>(to.targets[output]);
   const int64_t bytes = target.width * 4;
   for (int64_t row = 0; row < group.rows; ++row) {
     if (const int64_t longest = samples_->shape().longest_target; longest > 0) {
       const int64_t labels = samples_->target_length(group.samples[row]);
-      buffers_.target_lengths[row] = static_cast<int32_t>(labels);
+      to.target_lengths[row] = static_cast<int32_t>(labels);
       PLIMSOLL_RETURN_IF_ERROR(samples_->ReadTargets(group.samples[row], 0, labels, buffer + row * longest * bytes));
     } else if (target.per_step) {
       PLIMSOLL_RETURN_IF_ERROR(DealRow(group, row, bytes, /*reversed=*/false, {buffers_.row, kRowBufferBytes}, buffer,

@@ -1,6 +1,7 @@
 // batch: fills row groups from samples. The sequences of one update are sorted by length (longest first, then by sample
 //   number) and cut into groups of the plan's rows, so rows of similar length run together; one group's values are in memory
-//   at a time.
+//   at a time. Where two groups run side by side, rows are dealt out to both in turn, so that both have as much to do, and the
+//   values of both are in memory.
 //   Threads share the rows of a group, each through its own part of the row buffer: copying a group takes as long as a tenth of
 //   a small model's step.
 //   A model that reads each sequence from its end gets it so from here: inputs are turned round, targets stay.
@@ -19,20 +20,27 @@
 
 namespace plimsoll {
 
-// Where a batch keeps what it reads: planned buffers of the sizes named here.
-struct BatchBuffers {
-  int64_t* samples = nullptr;  // [batch size]
-  int32_t* lengths = nullptr;  // [batch size]
-  void* inputs = nullptr;      // row-steps of the worst group: int32 ids, or floats times width
-  float* weights = nullptr;    // rows of the worst group, where samples have weights
-  float* start = nullptr;      // the same, times shape().state_width, where samples have a State to begin with
-  float* carried = nullptr;    // two tables of [batch size][carried_width]; null: State does not go on
-  int64_t carried_width = 0;
-  int64_t carried_rows = 0;           // batch size
-  char* row = nullptr;                // kRowBufferBytes: a stretch of one sequence on its way, for each thread
+// Where the values of a row group lie: planned buffers of the sizes named here.
+struct GroupBuffers {
+  void* inputs = nullptr;             // row-steps of the worst group: int32 ids, or floats times width
+  float* weights = nullptr;           // rows of the worst group, where samples have weights
+  float* start = nullptr;             // the same, times shape().state_width, where samples have a State to begin with
   int32_t* target_lengths = nullptr;  // rows of the worst group, where targets are sequences of labels
   // Of each output: row-steps or rows of the worst group: int32, or floats times target width; or so many labels.
   std::array<void*, kMostOutputs> targets = {};
+};
+
+// Where a batch keeps what it reads.
+struct BatchBuffers {
+  int64_t* samples = nullptr;  // [batch size]
+  int32_t* lengths = nullptr;  // [batch size]
+  float* carried = nullptr;    // two tables of [batch size][carried_width]; null: State does not go on
+  int64_t carried_width = 0;
+  int64_t carried_rows = 0;  // batch size
+  char* row = nullptr;       // kRowBufferBytes: a stretch of one sequence on its way, for each thread
+  int abreast = 1;           // groups that share a stretch of rows
+  std::array<GroupBuffers, kMostAbreast> groups =
+      {};  // of them; may be the same place, where one is done before the other is read
 };
 inline constexpr int64_t kRowBufferBytes = 64 * 1024;
 
@@ -67,15 +75,17 @@ class Batch {
   void ContinueAfter(int64_t step) { step_ = step; }
   // State goes on with zeros behind the batch that was taken.
   void ForgetState();
-  int64_t groups() const { return (count_ + group_rows_ - 1) / group_rows_; }
+  int64_t groups() const;
   BatchItems items() const { return {.rows = count_, .row_steps = row_steps_}; }
-  // Reads a group into the buffers; the last one read is overwritten.
+  // Reads a group into its buffers; what was read there before is overwritten. Those that run side by side follow each other.
   Result<RowGroup> Read(int64_t group);
 
  private:
-  Status ReadInputs(const RowGroup& group);
-  Status ReadInputRows(const RowGroup& group, Share rows, Way way);
-  Status ReadTargets(size_t output, const RowGroup& group);
+  int64_t stretch_rows() const { return group_rows_ * buffers_.abreast; }
+  void DealOut();
+  Status ReadInputs(const RowGroup& group, const GroupBuffers& to);
+  Status ReadInputRows(const RowGroup& group, const GroupBuffers& to, Share rows, Way way);
+  Status ReadTargets(size_t output, const RowGroup& group, const GroupBuffers& to);
   Samples* samples_;
   BatchBuffers buffers_;
   int64_t group_rows_;

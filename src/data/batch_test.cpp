@@ -60,8 +60,8 @@ struct Memory {
       : samples(kRows), lengths(kRows), inputs(kRows * 37 * width), targets(kRows), row(kRowBufferBytes) {
     buffers.samples = samples.data();
     buffers.lengths = lengths.data();
-    buffers.inputs = inputs.data();
-    buffers.targets[0] = targets.data();
+    buffers.groups[0].inputs = inputs.data();
+    buffers.groups[0].targets[0] = targets.data();
     buffers.row = row.data();
   }
   std::vector<int64_t> samples;
@@ -120,6 +120,37 @@ TEST(Batch, NamesTheSameSampleWithAnyNumberOfThreads) {
     ASSERT_FALSE(group.ok());
     EXPECT_EQ(group.status().message(), "sample 35") << threads << " threads";
   }
+}
+
+// Rows in turn, stretch by stretch: the groups that run side by side differ by at most a row, and row by row the first is the
+// longer one. Sample 3 is left over.
+TEST(Batch, GroupsSideBySideGetRowsInTurn) {
+  NumberedSamples samples(100, 1);
+  Memory memory(1), beside(1);
+  memory.buffers.abreast = 2;
+  memory.buffers.groups[1] = beside.buffers.groups[0];
+  ThreadPool pool(2);
+  Batch batch(&samples, memory.buffers, /*group_rows=*/4, /*reversed=*/false, pool);
+  const std::vector<int64_t> numbers = {11, 3, 36, 35, 34, 33, 32, 31, 30};  // of 12, 4, 37, 36, ... 31 steps
+  batch.Start(numbers.data(), static_cast<int64_t>(numbers.size()));
+  ASSERT_EQ(batch.groups(), 3);
+  const std::vector<std::vector<int64_t>> wanted = {{36, 34, 32, 30}, {35, 33, 31, 11}, {3}};
+  for (int64_t number = 0; number < 3; ++number) {
+    const RowGroup group = batch.Read(number).value();
+    EXPECT_EQ(std::vector<int64_t>(group.samples, group.samples + group.rows), wanted[static_cast<size_t>(number)]);
+    EXPECT_EQ(group.steps, group.samples[0] + 1);
+    EXPECT_EQ(group.features, number == 1 ? beside.inputs.data() : memory.inputs.data());
+    for (int64_t row = 0; row < group.rows; ++row) {
+      EXPECT_EQ(group.lengths[row], group.samples[row] + 1);
+      EXPECT_EQ(group.features[row], NumberedSamples::Value(group.samples[row], 0, 0));
+    }
+  }
+  const int64_t two[] = {5, 6};
+  batch.Start(two, 2);
+  EXPECT_EQ(batch.groups(), 2);
+  EXPECT_EQ(batch.Read(1)->rows, 1);
+  batch.Start(two, 1);
+  EXPECT_EQ(batch.groups(), 1);
 }
 
 TEST(ReadAhead, AsksForSamplesInTheirOrderUpToItsBound) {

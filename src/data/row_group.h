@@ -10,9 +10,12 @@
 
 namespace plimsoll {
 
-// Most rows of a group. A property of the job alone (with the batch size), never of the threads, and of the budget only where
-// nothing else fits.
+// Most rows of the groups that run at a time. A property of the job alone (with the batch size), never of the threads, and of
+// the budget only where nothing else fits.
 inline constexpr int64_t kGroupRows = 64;
+
+// Most groups that run side by side; they share kGroupRows out.
+inline constexpr int kMostAbreast = 2;
 
 // Targets of a whole batch, by which losses are divided: sequences, or their steps where there is one target a step.
 struct BatchItems {

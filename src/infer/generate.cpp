@@ -146,7 +146,7 @@ class Writer {
         text_(text),
         sampler_(sampler),
         engine_(engine),
-        ids_(static_cast<int32_t*>(engine.batch_buffers().inputs)),
+        ids_(static_cast<int32_t*>(engine.batch_buffers().groups[0].inputs)),
         budget_bytes_(budget_bytes) {}
 
   Status Write(int64_t number) {

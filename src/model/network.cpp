@@ -218,13 +218,8 @@ void DeclareHead(const Network& network, bool training, NeedList& needs) {
   }
 }
 
-void DeclareBatch(const Network& network, const NeedOptions& options, NeedList& needs) {
-  const int64_t batch = options.batch_size;
-  needs.Data(SampleNumbers, "sample numbers", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int64_t)));
-  needs.Data(EpochNumbers, "sample numbers in file order", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int64_t)));
-  needs.Data(Lengths, "lengths", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int32_t)));
-  if (options.training && options.window > 0)
-    needs.Param(WindowNumbers, "sample numbers of a window", options.window * static_cast<int64_t>(sizeof(int64_t)));
+// What a row group brings along from the data.
+void DeclareGroupData(const Network& network, const NeedOptions& options, NeedList& needs) {
   needs.Data(Inputs, options.shape.ids ? "ids" : "features", NeedUnit::RowStep, options.shape.width * kFloat);
   const int64_t labels = options.shape.longest_target;
   for (size_t output = 0; output < options.shape.outputs(); ++output) {
@@ -238,6 +233,16 @@ void DeclareBatch(const Network& network, const NeedOptions& options, NeedList& 
   if (options.shape.state_width > 0) {
     needs.Data(StartState, "State to begin with", NeedUnit::Row, options.shape.state_width * kFloat);
   }
+}
+
+void DeclareBatch(const Network& network, const NeedOptions& options, NeedList& needs) {
+  const int64_t batch = options.batch_size;
+  needs.Data(SampleNumbers, "sample numbers", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int64_t)));
+  needs.Data(EpochNumbers, "sample numbers in file order", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int64_t)));
+  needs.Data(Lengths, "lengths", NeedUnit::Whole, batch * static_cast<int64_t>(sizeof(int32_t)));
+  if (options.training && options.window > 0)
+    needs.Param(WindowNumbers, "sample numbers of a window", options.window * static_cast<int64_t>(sizeof(int64_t)));
+  DeclareGroupData(network, options, needs);
   if (network.spec().carried) {
     const int64_t tables = 2 * batch * network.spec().carried_width() * kFloat;
     if (options.training) needs.Param(CarriedState, "State that goes on", tables);
@@ -247,6 +252,17 @@ void DeclareBatch(const Network& network, const NeedOptions& options, NeedList& 
 }
 
 }  // namespace
+
+int GroupsAbreast(const Network& network, int64_t batch_rows) {
+  constexpr int64_t kFewestRows = 8;                     // of a group: products of fewer take as long
+  constexpr int64_t kMostWeightBytes = 4 * 1024 * 1024;  // a second gradient is written and read once more at every update
+  if (batch_rows < kMostAbreast * kFewestRows || network.weight_bytes() > kMostWeightBytes) return 1;
+  // What the program has brought along is called by one thread at a time.
+  const auto& nodes = network.spec().nodes;
+  const bool own = std::any_of(nodes.begin(), nodes.end(),
+                               [](const Node& node) { return std::holds_alternative<CustomOptions>(node.kind); });
+  return own || network.spec().custom_loss != nullptr ? 1 : kMostAbreast;
+}
 
 bool LookUpPays(int64_t ids, int64_t batch_steps) {
   constexpr int64_t kMostIds = 256;    // the products stay small beside the layer's weights
@@ -341,10 +357,39 @@ void Network::AddTiles(ProductSet& products) {
   for (const auto& layer : layers_) layer->AddTiles(products);
 }
 
+int64_t Network::weight_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& layer : layers_) bytes += WeightBytes(*layer);
+  return bytes;
+}
+
 int64_t Network::confused_classes() const {
   if (spec_.outputs.size() != 1 || !spec_.output().class_targets() || ctc_ != nullptr) return 0;
   return spec_.output().width <= kMostConfusedClasses ? spec_.output().width : 0;
 }
+
+namespace {
+
+// What another row group holds for itself, in the order of all owners.
+void AddGroupBeside(const Network& network, const NeedOptions& options, std::vector<OwnerNeeds>& owners) {
+  NeedList data;
+  DeclareGroupData(network, options, data);
+  const size_t first_group = static_cast<size_t>(network.layers()) + static_cast<size_t>(NetworkOwner::Count);
+  for (size_t i = 0; i < first_group; ++i) {
+    OwnerNeeds own{.owner = owners[i].owner + " beside", .needs = {}, .beside = true};
+    const int number = static_cast<int>(i) - network.layers();
+    if (number == static_cast<int>(NetworkOwner::Batch)) {
+      own.needs = data.needs();
+    } else if (number < static_cast<int>(NetworkOwner::Optimizer)) {
+      for (const Need& need : owners[i].needs) {
+        if (need.life != Life::Param) own.needs.push_back(need);
+      }
+    }
+    owners.push_back(std::move(own));
+  }
+}
+
+}  // namespace
 
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options) {
   std::vector<OwnerNeeds> owners;
@@ -417,30 +462,39 @@ std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& 
   owners.push_back({"batch", batch.needs()});
   owners.push_back({"optimizer", optimizer.needs()});
   owners.push_back({"files", files.needs()});
+  for (int group = 1; group < options.abreast; ++group) AddGroupBeside(network, options, owners);
   return owners;
 }
 
-NetworkMemory::NetworkMemory(const Network& network, const std::vector<OwnerNeeds>& needs, const Plan& plan, const Arena& arena)
-    : layers_(network.layers()) {
+NetworkMemory::NetworkMemory(const Network& network, const std::vector<OwnerNeeds>& needs, const Plan& plan, const Arena& arena,
+                             const NetworkMemory* first)
+    : layers_(network.layers()), first_(first) {
   for (int number = 0; number < network.layers(); ++number) tables_.push_back(network.table(number));
   Bind(needs, plan, arena);
 }
 
 void NetworkMemory::Bind(const std::vector<OwnerNeeds>& needs, const Plan& plan, const Arena& arena) {
   group_rows_ = plan.group_rows;
+  slice_rows_ = plan.loss_slice_rows;
   owners_.clear();
   states_.clear();
-  PLIMSOLL_CHECK(needs.size() == static_cast<size_t>(layers_) + static_cast<size_t>(NetworkOwner::Count),
-                 "every owner has declared");
+  const size_t own = static_cast<size_t>(layers_) + static_cast<size_t>(NetworkOwner::Count);
+  const size_t begin = first_ == nullptr ? 0 : own;
+  PLIMSOLL_CHECK(needs.size() >= begin + own, "every owner has declared");
   size_t buffer = 0;
-  for (const OwnerNeeds& owner : needs) {
+  for (size_t number = 0; number < begin; ++number) buffer += needs[number].needs.size();
+  for (size_t number = 0; number < own; ++number) {
+    const OwnerNeeds& owner = needs[begin + number];
     OwnerMemory& memory = owners_.emplace_back(&position);
     for (const Need& need : owner.needs) {
       const PlannedBuffer& planned = plan.buffers[buffer++];
       PLIMSOLL_CHECK(planned.owner == owner.owner && planned.name == need.name, "the plan is one of these needs");
-      char* base = arena.At(planned.offset);
-      memory.Bind(need, base);
+      memory.Bind(need, arena.At(planned.offset));
       arena.FillGuard(planned.offset + planned.bytes);
+      if (need.in_slots) states_.push_back({arena.At(planned.offset), nullptr, need.bytes});
+    }
+    for (const Need& need : needs[number].needs) {
+      if (first_ != nullptr && need.life == Life::Param) memory.Share(need.key, first_->owners_[number], need.key);
     }
   }
   for (size_t number = 0; number < tables_.size(); ++number) {
@@ -448,13 +502,6 @@ void NetworkMemory::Bind(const std::vector<OwnerNeeds>& needs, const Plan& plan,
     const OwnerMemory& table = layer(tables_[number]);
     owners_[number].Share(kTiedWeights, table, kWeights);
     owners_[number].Share(kTiedGradient, table, kGradient);
-  }
-  buffer = 0;
-  for (int number = 0; number < layers_; ++number) {
-    for (const Need& need : needs[static_cast<size_t>(number)].needs) {
-      if (need.in_slots) states_.push_back({arena.At(plan.buffers[buffer].offset), nullptr, need.bytes});
-      ++buffer;
-    }
   }
   const OwnerMemory& slots = owner(NetworkOwner::Slots);
   for (size_t i = 0; i < states_.size(); ++i) {

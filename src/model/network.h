@@ -66,6 +66,7 @@ class Network {
   EpochWork Work(int64_t rows, int64_t row_steps, int64_t updates) const;
 
   void AddTiles(ProductSet& products);
+  int64_t weight_bytes() const;  // of all layers
   // Classes of the one output whose hits can be told apart in a small table; 0: there is none.
   int64_t confused_classes() const;
 
@@ -88,7 +89,13 @@ class Network {
   GradientRoutes routes_;
 };
 
-// Owners of memory, in the order of the plan: every layer by its number, then these.
+// How many row groups of a batch of so many rows run side by side while it is trained, each with what it holds and a gradient
+// of its own: then threads share nothing but the weights. Two, where each gets some rows and a second gradient is little
+// memory. It follows from the job alone, because who adds what decides the gradient's last bits.
+int GroupsAbreast(const Network& network, int64_t batch_rows);
+
+// Owners of memory, in the order of the plan: every layer by its number, then these. What a second row group beside the first
+// holds comes behind all of that, in the same order.
 enum class NetworkOwner : int { Blocks, Head, Slots, Batch, Optimizer, Files, Count };
 
 // Keys of the owners beside the layers.
@@ -122,6 +129,7 @@ inline constexpr int64_t kSumChunk = 16384;          // floats of one partial su
 
 struct NeedOptions {
   int64_t batch_size = 0;
+  int abreast = 1;  // row groups that run side by side
   SampleShape shape;
   bool training = true;          // false: evaluation alone, no gradients, moments or tape beyond a block
   int moments = 2;               // floats that the optimizer keeps for each weight, at most two
@@ -135,10 +143,12 @@ struct NeedOptions {
 };
 std::vector<OwnerNeeds> DeclareNeeds(const Network& network, const NeedOptions& options);
 
-// Every owner's view of the arena.
+// Every owner's view of the arena, as the row group sees it that lies there.
 class NetworkMemory {
  public:
-  NetworkMemory(const Network& network, const std::vector<OwnerNeeds>& needs, const Plan& plan, const Arena& arena);
+  // first: of the group that this one runs beside; weights, and what else is there but once, are found in its places.
+  NetworkMemory(const Network& network, const std::vector<OwnerNeeds>& needs, const Plan& plan, const Arena& arena,
+                const NetworkMemory* first = nullptr);
   NetworkMemory(const NetworkMemory&) = delete;
   NetworkMemory& operator=(const NetworkMemory&) = delete;
   // Takes the places of another plan of the same needs.
@@ -158,13 +168,16 @@ class NetworkMemory {
   };
   const std::vector<StateBuffer>& states() const { return states_; }
   int64_t group_rows() const { return group_rows_; }
+  int64_t slice_rows() const { return slice_rows_; }
 
  private:
   int layers_;
+  const NetworkMemory* first_;
   std::vector<int> tables_;  // of each layer: the one that it is tied to, or kNoTable
   std::vector<OwnerMemory> owners_;
   std::vector<StateBuffer> states_;
   int64_t group_rows_ = 0;
+  int64_t slice_rows_ = 0;
 };
 
 }  // namespace plimsoll

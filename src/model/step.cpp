@@ -16,7 +16,7 @@
 namespace plimsoll {
 
 Step::Step(const Network& network, NetworkMemory& memory, ThreadPool& pool, uint64_t dropout_seed)
-    : network_(network), memory_(memory), slots_(memory), run_{.pool = &pool, .dropout_seed = dropout_seed} {
+    : network_(network), memory_(memory), slots_(memory), pool_(pool), run_{.pool = &pool, .dropout_seed = dropout_seed} {
   size_t most = 0;
   for (int layer = 0; layer < network.layers(); ++layer) most = std::max(most, network.inputs(layer).size());
   ins_.resize(most);
@@ -69,7 +69,8 @@ int64_t PlaceOf(const Action& action) {
 
 }  // namespace
 
-Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, const BatchItems& items, StepSums& sums) {
+Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, const BatchItems& items, StepSums& sums,
+                        ThreadPool& threads) {
   run_.training = true;
   const std::vector<ModelOutput>& outputs = network_.spec().outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -77,6 +78,13 @@ Status Step::TrainGroup(const RowGroup& group, Schedule& schedule, const BatchIt
   }
   run_.scale = scales_[0];
   sums_ = &sums;
+  run_.pool = &threads;
+  Status done = RunSchedule(group, schedule);
+  run_.pool = &pool_;
+  return done;
+}
+
+Status Step::RunSchedule(const RowGroup& group, Schedule& schedule) {
   StartForward(group);
   int64_t reached = 0;  // blocks that have been run
   for (Action action; schedule.Next(action);) {
@@ -188,8 +196,9 @@ void Step::Head(const Part& all, bool per_step) {
   }
   const int first = network_.body_layers(), last = network_.layers() - 1;
   const auto runs = [&](int layer) { return spec.nodes[static_cast<size_t>(layer)].per_step == per_step; };
-  for (int64_t begin = 0; begin < all.count; begin += kSliceRows) {
-    const int64_t count = std::min(kSliceRows, all.count - begin);
+  const int64_t most = memory_.slice_rows();
+  for (int64_t begin = 0; begin < all.count; begin += most) {
+    const int64_t count = std::min(most, all.count - begin);
     const Part slice{.group = &group, .block = all.block, .begin = begin, .count = count};
     for (int layer = first; layer <= last; ++layer) {
       if (!runs(layer)) continue;
@@ -397,6 +406,22 @@ void Step::ZeroGradients() {
         std::memset(bytes + share.begin, 0, static_cast<size_t>(share.end - share.begin));
       });
     }
+  }
+}
+
+void Step::AddGradients(const NetworkMemory& beside) {
+  for (int number = 0; number < network_.layers(); ++number) {
+    const OwnerMemory &own = memory_.layer(number), &other = beside.layer(number);
+    for (const int key : {kGradient, kSums}) {
+      if (!own.Has(key)) continue;
+      pool_.Run([&](int part) {
+        const Share share = ShareOf(own.bytes(key) / static_cast<int64_t>(sizeof(float)), part, pool_.size(), 1024);
+        const int64_t count = share.end - share.begin;
+        add_elements(own.F32(key) + share.begin, other.F32(key) + share.begin, 1, count, count);
+      });
+    }
+    if (!own.Has(kTouched)) continue;
+    for (size_t i = 0; i < own.bytes(kTouched) / sizeof(uint64_t); ++i) own.U64(kTouched)[i] |= other.U64(kTouched)[i];
   }
 }
 

@@ -49,10 +49,12 @@ class Step {
   // Before the first group of an update, and behind its last.
   void ZeroGradients();
   void FinishGradients();
+  // Those of the groups that ran beside this step's.
+  void AddGradients(const NetworkMemory& beside);
   // Gradients of the group are added, each output's divided by its items of the whole batch.
-  // The schedule has been started on the group's blocks.
+  // The schedule has been started on the group's blocks. threads: which do it.
   // Fails only where slots lie in a file and the disk does.
-  Status TrainGroup(const RowGroup& group, Schedule& schedule, const BatchItems& items, StepSums& sums);
+  Status TrainGroup(const RowGroup& group, Schedule& schedule, const BatchItems& items, StepSums& sums, ThreadPool& threads);
   // Forward only, no dropout.
   void EvaluateGroup(const RowGroup& group, StepSums& sums);
   // Forward only, for sequences that are made step by step: at most kBlockSteps steps, as many of every row, behind those of
@@ -73,6 +75,7 @@ class Step {
  private:
   enum class Tape { None, Keep };
 
+  Status RunSchedule(const RowGroup& group, Schedule& schedule);
   void StartForward(const RowGroup& group);
   void StartReverse(const RowGroup& group);
   int64_t Forward(const RowGroup& group, int64_t first_block, int64_t blocks, Tape tape);  // how many row-steps it ran
@@ -106,6 +109,7 @@ class Step {
   const Network& network_;
   NetworkMemory& memory_;
   Slots slots_;
+  ThreadPool& pool_;
   RunContext run_;
   std::vector<Slice> ins_, d_ins_;  // of the layer that runs; as many as any layer has
   OutputSink* sink_ = nullptr;

@@ -4,11 +4,20 @@
 #include <numeric>
 
 #include "base/bytes.h"
+#include "plan/needs.h"
 
 namespace plimsoll {
 namespace {
 
-bool Meet(const PlannedBuffer& a, const PlannedBuffer& b) { return a.first <= b.last && b.first <= a.last; }
+constexpr int kRunBegins = static_cast<int>(StepMoment::Forward), kRunEnds = static_cast<int>(StepMoment::Backward);
+
+// Of two row groups side by side, one may be at any moment of its run while the other is at any of its own.
+bool Meet(const PlannedBuffer& a, const PlannedBuffer& b) {
+  const bool one_group = a.beside == b.beside;
+  const auto first = [&](int moment) { return !one_group && moment <= kRunEnds ? std::min(moment, kRunBegins) : moment; };
+  const auto last = [&](int moment) { return !one_group && moment >= kRunBegins ? std::max(moment, kRunEnds) : moment; };
+  return first(a.first) <= last(b.last) && first(b.first) <= last(a.last);
+}
 
 }  // namespace
 

@@ -5,26 +5,38 @@
 #include <optional>
 
 #include "base/random.h"
+#include "plan/needs.h"
 
 namespace plimsoll {
 namespace {
 
-std::vector<PlannedBuffer> RandomBuffers(RandomSequence& random, int count) {
+// beside: half of them are of a second row group.
+std::vector<PlannedBuffer> RandomBuffers(RandomSequence& random, int count, bool beside = false) {
   std::vector<PlannedBuffer> buffers;
   for (int i = 0; i < count; ++i) {
     const int first = static_cast<int>(random.Below(7)),
               last = first + static_cast<int>(random.Below(static_cast<uint64_t>(7 - first)));
-    buffers.push_back(
-        {.owner = "o", .name = "b", .bytes = static_cast<int64_t>(random.Below(5000)), .first = first, .last = last});
+    buffers.push_back({.owner = "o",
+                       .name = "b",
+                       .bytes = static_cast<int64_t>(random.Below(5000)),
+                       .first = first,
+                       .last = last,
+                       .beside = beside && i % 2 == 1});
   }
   return buffers;
 }
 
-// Two buffers that are in use in the same moment and share a byte.
+// Whether the buffer is in use at some moment from Forward to Backward, through which row groups side by side go by themselves.
+bool InRun(const PlannedBuffer& buffer) {
+  return buffer.first <= static_cast<int>(StepMoment::Backward) && buffer.last >= static_cast<int>(StepMoment::Forward);
+}
+
+// Two buffers that may be in use at the same time and share a byte.
 std::optional<std::pair<size_t, size_t>> FirstClash(const std::vector<PlannedBuffer>& placed) {
   for (size_t a = 0; a < placed.size(); ++a) {
     for (size_t b = a + 1; b < placed.size(); ++b) {
-      const bool same_time = placed[a].first <= placed[b].last && placed[b].first <= placed[a].last;
+      const bool side_by_side = placed[a].beside != placed[b].beside && InRun(placed[a]) && InRun(placed[b]);
+      const bool same_time = side_by_side || (placed[a].first <= placed[b].last && placed[b].first <= placed[a].last);
       const bool same_place =
           placed[a].offset < placed[b].offset + placed[b].bytes && placed[b].offset < placed[a].offset + placed[a].bytes;
       if (same_time && same_place && placed[a].bytes > 0 && placed[b].bytes > 0) return std::pair(a, b);
@@ -44,6 +56,25 @@ TEST(Placement, BuffersInUseInTheSameMomentNeverShareAByte) {
       EXPECT_LE(buffer.offset + buffer.bytes, peak);
     }
   }
+}
+
+TEST(Placement, RowGroupsSideBySideNeverShareAByteWhileTheyRun) {
+  RandomSequence random(8, 0);
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<PlannedBuffer> buffers = RandomBuffers(random, 40, /*beside=*/true);
+    PlaceBuffers(buffers, {});
+    EXPECT_EQ(FirstClash(buffers), std::nullopt) << "round " << round;
+  }
+  // One group's head may run while the other is still in forward; what is read before or written behind may lie there, too.
+  const int forward = static_cast<int>(StepMoment::Forward), head = static_cast<int>(StepMoment::Head),
+            read = static_cast<int>(StepMoment::Read), save = static_cast<int>(StepMoment::Save);
+  std::vector<PlannedBuffer> buffers = {{.bytes = 256, .first = forward, .last = forward},
+                                        {.bytes = 128, .first = head, .last = head, .beside = true},
+                                        {.bytes = 64, .first = read, .last = read, .beside = true},
+                                        {.bytes = 64, .first = save, .last = save, .beside = true}};
+  EXPECT_EQ(PlaceBuffers(buffers, {}), 256 + 128);
+  buffers[1].beside = false;
+  EXPECT_EQ(PlaceBuffers(buffers, {}), 256);
 }
 
 TEST(Placement, AClashIsNoticedByTheCheck) {  // negative control of the test above

@@ -14,7 +14,7 @@ namespace {
 // For page granularity and the kernel's counters, which run behind by some pages a core.
 constexpr int64_t kSlackBytes = 256 * kKiB;
 
-constexpr int64_t kGroupStep = 8;  // smaller row groups are tried in these
+constexpr int64_t kGroupStep = 8;  // rows less side by side: smaller row groups are tried in these
 
 // The sum that a person is shown a buffer under.
 std::string OwnerLine(const PlannedBuffer& buffer) {
@@ -77,7 +77,8 @@ std::vector<PlannedBuffer> BuffersOf(const PlanInput& input) {
                          .name = need.name,
                          .life = need.life,
                          .first = static_cast<int>(need.first),
-                         .last = static_cast<int>(need.last)});
+                         .last = static_cast<int>(need.last),
+                         .beside = owner.beside});
     }
   }
   return buffers;
@@ -91,8 +92,11 @@ void SetBytes(std::vector<PlannedBuffer>& buffers, const PlanInput& input, const
 }
 
 int64_t OwnRows(const PlanInput& input) { return static_cast<int64_t>(input.worst_lengths.size()); }
-int64_t FewestRows(const PlanInput& input) { return std::min(input.fewest_rows, OwnRows(input)); }
-int64_t FewerRows(int64_t rows) { return (rows - 1) / kGroupStep * kGroupStep; }
+int64_t FewestRows(const PlanInput& input) { return std::min(input.fewest_rows / input.groups_abreast, OwnRows(input)); }
+int64_t FewerRows(const PlanInput& input, int64_t rows) {
+  const int64_t step = kGroupStep / input.groups_abreast;
+  return (rows - 1) / step * step;
+}
 
 int64_t SegmentsOf(int64_t blocks, int64_t segment_blocks) { return (blocks + segment_blocks - 1) / segment_blocks; }
 
@@ -217,7 +221,7 @@ Plan FitWithBase(const PlanInput& input) {
   const int64_t own_rows = OwnRows(input);
   const Fit own = cutter.FitGroup(own_rows, input.budget_bytes);
   Fit best = own, smallest = own;
-  for (int64_t rows = FewerRows(own_rows); rows >= FewestRows(input); rows = FewerRows(rows)) {
+  for (int64_t rows = FewerRows(input, own_rows); rows >= FewestRows(input); rows = FewerRows(input, rows)) {
     const Fit fit = cutter.FitGroup(rows, best.fits ? 0 : input.budget_bytes);
     if (!best.fits && fit.fits) best = fit;
     if (fit.smallest_bytes < smallest.smallest_bytes) smallest = fit;
@@ -259,6 +263,7 @@ Plan PlanWith(const PlanInput& input, const Cut& cut) {
   SetBytes(plan.buffers, input, extent);
   plan.arena_bytes = PlaceBuffers(plan.buffers, input.placement);
   plan.group_rows = extent.rows;
+  plan.groups_abreast = input.groups_abreast;
   plan.rounding_only_change = extent.rows < OwnRows(input);
   plan.block_steps = input.block_steps;
   plan.loss_slice_rows = extent.slice_rows;
@@ -302,7 +307,7 @@ Plan FitToBudget(const PlanInput& input) {
 int64_t SmallestBudget(const PlanInput& input) {
   Cutter cutter(input);
   int64_t smallest = INT64_MAX;
-  for (int64_t rows = OwnRows(input); rows >= FewestRows(input); rows = FewerRows(rows)) {
+  for (int64_t rows = OwnRows(input); rows >= FewestRows(input); rows = FewerRows(input, rows)) {
     smallest = std::min(smallest, cutter.FitGroup(rows, 0).smallest_bytes);
   }
   return smallest;

@@ -22,11 +22,13 @@ namespace plimsoll {
 struct OwnerNeeds {
   std::string owner;
   std::vector<Need> needs;
+  bool beside = false;  // of the second of two row groups that run side by side
 };
 
 struct PlanInput {
   std::vector<OwnerNeeds> owners;
   std::vector<int64_t> worst_lengths;  // of the worst row group of the job's own size, descending
+  int64_t groups_abreast = 1;          // row groups that run side by side; owners say what each of them holds
   int64_t block_steps = 16;
   int64_t slice_rows = 0;           // most rows of a slice of the output layer
   bool slice_steps = false;         // the output layer sees every step; else one row a sequence
@@ -41,7 +43,7 @@ struct PlanInput {
   int64_t lowest_base_bytes = 0;
   int64_t budget_bytes = 0;
   int64_t max_repeats = 3;  // times a block may run forward beyond the first, at most
-  int64_t fewest_rows = 8;  // of a row group; a job whose own groups are smaller keeps them
+  int64_t fewest_rows = 8;  // of the row groups side by side; a job whose own groups are smaller keeps them
 };
 
 // How a job is cut: rows that run together, and what of their steps is kept.

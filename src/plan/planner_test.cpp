@@ -50,6 +50,23 @@ TEST(Planner, ASegmentKeepsItsBlocksAndEverySlotTheStateOfAllRows) {
   EXPECT_EQ(PlanWith(MadeUpInput(), {4, {.segment_blocks = 2, .slots = 3}}).buffers[6].bytes, 4 * 40 * 3);
 }
 
+// Two groups of four rows are as many rows as one of eight: fewer than the job's own come in steps of eight side by side.
+TEST(Planner, RowGroupsSideBySideShrinkTogether) {
+  PlanInput input = MadeUpInput();
+  input.worst_lengths.assign(16, 40);
+  input.groups_abreast = 2;
+  EXPECT_EQ(FitToBudget(input).groups_abreast, 2);
+  EXPECT_EQ(FitToBudget(input).group_rows, 4) << "nothing fits, and the smallest is shown";
+  for (const int64_t rows : {12, 8, 4}) {
+    input.budget_bytes = PlanWith(input, {rows, {.segment_blocks = 1}}).peak_bytes;
+    input.max_repeats = 100;
+    const Plan plan = FitToBudget(input);
+    EXPECT_TRUE(plan.feasible);
+    EXPECT_EQ(plan.group_rows, rows);
+    EXPECT_TRUE(plan.rounding_only_change);
+  }
+}
+
 TEST(Planner, EvaluationKeepsOneBlock) {
   PlanInput input = MadeUpInput();
   input.forward_only = true;

@@ -62,7 +62,7 @@ std::string SvgFrame(const std::string& title, const std::string& about, const s
 // What a pointer that rests on a point is told: "16 MB: 3.6 s (+33 %); lstm: 13 blocks in 5 segments, ..."
 std::string PointText(const Curve& curve, size_t i) {
   const Plan& plan = *curve.plans[i];
-  std::string text = fmt::format("{}: {}; {} rows together", curve.budgets[i], CostText(curve, i), plan.group_rows);
+  std::string text = fmt::format("{}: {}; {} rows together", curve.budgets[i], CostText(curve, i), RowsOf(plan));
   for (const PlannedStage& stage : plan.stages) {
     fmt::format_to(std::back_inserter(text), "; {}: {}", fmt::join(stage.layers, ", "), StageWords(stage));
   }

@@ -80,7 +80,7 @@ std::string Table(const Curve& curve, int columns) {
   for (const Plan* plan : curve.plans) {
     if (any_seconds) table[1].cells.push_back(plan->seconds_per_epoch > 0.0 ? SecondsText(plan->seconds_per_epoch) : "?");
     table[table.size() - 2].cells.push_back(ExtraTimeText(plan->extra_time));
-    table.back().cells.push_back(fmt::format("{}{}", plan->group_rows, plan->rounding_only_change ? "*" : " "));
+    table.back().cells.push_back(fmt::format("{}{}", RowsOf(*plan), plan->rounding_only_change ? "*" : " "));
   }
   int used = 0;
   std::vector<int> ends;

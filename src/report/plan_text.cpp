@@ -56,7 +56,7 @@ std::string StageText(const PlannedStage& stage, int64_t block_steps) {
 }
 
 std::string StagesText(const Plan& plan) {
-  std::string text = fmt::format("{}{} rows together; ", kIndent, plan.group_rows);
+  std::string text = fmt::format("{}{} rows together; ", kIndent, RowsOf(plan));
   const std::string time = plan.recompute_factor > 1.0 ? fmt::format(" ({})", ExtraTime(plan.extra_time)) : "";
   if (plan.stages.size() == 1) return text + StageText(plan.stages[0], plan.block_steps) + time + "\n";
   fmt::format_to(std::back_inserter(text), "{} stages{}\n", plan.stages.size(), time);
@@ -185,6 +185,7 @@ std::string PlanJson(const Plan& plan) {
   for (const auto& [name, bytes] : plan.owners) owners[name] = owners.value(name, int64_t{0}) + bytes;
   json["buffers"] = nullptr;  // the most of it: written as text, below
   json["group_rows"] = plan.group_rows;
+  json["groups_abreast"] = plan.groups_abreast;
   json["rounding_only_change"] = plan.rounding_only_change;
   json["block_steps"] = plan.block_steps;
   json["stages"] = StagesJson(plan);

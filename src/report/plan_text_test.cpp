@@ -104,10 +104,13 @@ TEST(PlanJson, HasTheDocumentedKeysAndNoOthers) {
     for (const auto& [name, value] : object.items()) names.insert(name);
     return names;
   };
-  EXPECT_EQ(keys(json), (std::set<std::string>{"feasible", "budget_bytes", "peak_bytes", "min_bytes", "own_groups_bytes",
-                                               "full_speed_bytes", "owners", "buffers", "group_rows", "rounding_only_change",
-                                               "block_steps", "stages", "loss_slice_rows", "recompute_factor", "extra_time",
-                                               "min_extra_time", "seconds_per_epoch", "changes", "assumptions"}));
+  EXPECT_EQ(
+      keys(json),
+      (std::set<std::string>{
+          "feasible", "budget_bytes",    "peak_bytes",       "min_bytes",      "own_groups_bytes",     "full_speed_bytes",
+          "owners",   "buffers",         "group_rows",       "groups_abreast", "rounding_only_change", "block_steps",
+          "stages",   "loss_slice_rows", "recompute_factor", "extra_time",     "min_extra_time",       "seconds_per_epoch",
+          "changes",  "assumptions"}));
   EXPECT_EQ(keys(json["buffers"][0]), (std::set<std::string>{"name", "life", "bytes", "offset", "first", "last"}));
   EXPECT_EQ(keys(json["stages"][0]), (std::set<std::string>{"layers", "segment_blocks", "slots", "spilled", "repeats"}));
   EXPECT_EQ(json["owners"]["tape"], 121'000'000);

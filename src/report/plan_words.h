@@ -21,6 +21,12 @@ inline std::string HowOften(int64_t times) {
   return times == 2 ? "twice" : fmt::format("{} times", times);
 }
 
+// "64", or "2 x 32" where row groups run side by side.
+inline std::string RowsOf(const Plan& plan) {
+  return plan.groups_abreast == 1 ? fmt::format("{}", plan.group_rows)
+                                  : fmt::format("{} x {}", plan.groups_abreast, plan.group_rows);
+}
+
 // "48 blocks of 16 steps in 6 segments, 5 slots". `block_steps` of 0: without the steps.
 inline std::string StageShape(const PlannedStage& stage, int64_t block_steps) {
   const int64_t segment_blocks = std::max<int64_t>(1, stage.segment_blocks);

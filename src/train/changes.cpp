@@ -83,6 +83,9 @@ std::vector<PlanChange> ChangesThatHelp(const Setup& setup, const SampleShape& s
     PlanInput input = setup.input;
     const Network network(spec.value(), setup.network->lanes(),
                           BatchSteps(candidate.job, setup.samples->count(), setup.row_steps));
+    std::vector<int64_t> longest = setup.longest;
+    longest.resize(std::min(longest.size(), static_cast<size_t>(candidate.job.train.batch_size)));
+    for (int64_t& length : longest) length = std::min(length, candidate.longest);
     DescribeNetwork(input, network,
                     {.job = candidate.job,
                      .shape = shape,
@@ -91,11 +94,8 @@ std::vector<PlanChange> ChangesThatHelp(const Setup& setup, const SampleShape& s
                      .trace_bytes = setup.trace_bytes,
                      .confusion = setup.confusion,
                      .metric_bytes = setup.metrics.bytes()},
-                    0);
+                    0, longest);
     input.spill = input.spill || candidate.spill;
-    const auto rows = static_cast<size_t>(std::min<int64_t>(candidate.job.train.batch_size, setup.input.worst_lengths.size()));
-    input.worst_lengths.resize(rows);
-    for (int64_t& length : input.worst_lengths) length = std::min(length, candidate.longest);
     const int64_t with_it = SmallestBudget(input);
     if (with_it <= setup.plan.min_bytes - kWorthTelling) changes.push_back({candidate.change, with_it});
   }

@@ -160,6 +160,21 @@ TEST(Custom, LayersInBodyAndHeadAreVerified) {
   }
 }
 
+// A second thread would come to the program's own code, were two row groups run side by side as those of the same size are.
+TEST(Custom, PartsAreCalledByOneThreadAtATime) {
+  const auto abreast = [](const Job& job) {
+    Result<std::unique_ptr<plimsoll::Setup>> setup = plimsoll::SetUp(job, {});
+    if (!setup.ok()) throw std::runtime_error(setup.status().message());
+    return (*setup)->plan.groups_abreast;
+  };
+  Job job = JobWith({{"", LSTMOptions{.units = 9}}, {"", DenseOptions{}}});
+  EXPECT_EQ(abreast(job), 2);
+  EXPECT_EQ(abreast(JobWith({{"", LSTMOptions{.units = 9}}, Own(std::make_shared<Swish>()), {"", DenseOptions{}}})), 1);
+  job.train.loss = Loss::Custom;
+  job.train.custom_loss = std::make_shared<LogCosh>(0.0);
+  EXPECT_EQ(abreast(job), 1);
+}
+
 TEST(Custom, AWrongSlopeIsFoundByDifferences) {
   const Names refused =
       Refused(JobWith({{"", LSTMOptions{.units = 9}}, Own(std::make_shared<Swish>(0.01)), {"", DenseOptions{}}}));

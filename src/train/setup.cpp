@@ -192,9 +192,21 @@ Status CheckArrayJob(const Job& job) {
 }
 
 // Slots lie where the plan says.
-Status UseSlots(Setup& setup, Step& step) {
+Status UseSlots(Setup& setup, Engine& engine) {
   const PlannedStage& stage = setup.plan.stages.front();
-  return step.slots().Use(stage.spilled ? setup.spill.get() : nullptr, stage.slots);
+  const auto file = [&](size_t group) { return stage.spilled ? setup.spill[group].get() : nullptr; };
+  PLIMSOLL_RETURN_IF_ERROR(engine.step.slots().Use(file(0), stage.slots));
+  return engine.beside == nullptr ? Status::Ok() : engine.beside->step.slots().Use(file(1), stage.slots);
+}
+
+GroupBuffers GroupBuffersIn(const NetworkMemory& memory) {
+  const OwnerMemory& batch = memory.owner(NetworkOwner::Batch);
+  GroupBuffers buffers{.inputs = batch.Bytes(Inputs),
+                       .weights = batch.Has(SampleWeights) ? batch.F32(SampleWeights) : nullptr,
+                       .start = batch.Has(StartState) ? batch.F32(StartState) : nullptr,
+                       .target_lengths = batch.Has(TargetLengths) ? batch.I32(TargetLengths) : nullptr};
+  for (size_t output = 0; batch.Has(TargetsKey(output)); ++output) buffers.targets[output] = batch.Bytes(TargetsKey(output));
+  return buffers;
 }
 
 }  // namespace
@@ -221,9 +233,16 @@ int64_t BatchSteps(const Job& job, int64_t samples, int64_t row_steps) {
   return std::min(job.train.batch_size, samples) * row_steps / samples;
 }
 
-void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps) {
+void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps,
+                     const std::vector<int64_t>& longest) {
   const int64_t batch_size = std::min(needed.job.train.batch_size, needed.samples);
+  // Scores deal rows out as training does, group after group in one memory: so a loss that is scored again is the same sum.
+  const int abreast = GroupsAbreast(network, batch_size);
+  input.groups_abreast = abreast;
+  input.worst_lengths.clear();  // rows are dealt out in turn, so that the first group has the longest
+  for (size_t row = 0; row < longest.size(); row += static_cast<size_t>(abreast)) input.worst_lengths.push_back(longest[row]);
   input.owners = DeclareNeeds(network, {.batch_size = batch_size,
+                                        .abreast = needed.training ? abreast : 1,
                                         .shape = needed.shape,
                                         .training = needed.training,
                                         .moments = MomentsOf(needed.job.train),
@@ -235,7 +254,7 @@ void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& 
                                         .window = std::min(needed.job.train.length_window, needed.samples),
                                         .candidates_bytes = needed.candidates_bytes});
   input.block_steps = kBlockSteps;
-  input.slice_rows = kSliceRows;
+  input.slice_rows = kSliceRows / abreast;
   input.slice_steps = network.head_steps();
   input.layers.clear();
   for (int layer = 0; layer < network.layers(); ++layer) input.layers.push_back(network.name(layer));
@@ -245,8 +264,13 @@ void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& 
   input.work = network.Work(needed.samples, row_steps, (needed.samples + batch_size - 1) / batch_size);
 }
 
+void KeepGroups(PlanInput& input, int64_t group_rows) {
+  input.worst_lengths.resize(static_cast<size_t>(group_rows));
+  input.fewest_rows = group_rows * input.groups_abreast;
+}
+
 LengthFacts LookAtLengths(const Samples& samples, const Samples* more, int64_t batch_size) {
-  // Any group of the job has, row by row, at most the longest lengths.
+  // Rows that run together have, one by one, at most the longest lengths.
   LengthFacts facts;
   std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> longest;
   const auto most = static_cast<size_t>(std::min(batch_size, kGroupRows));
@@ -260,8 +284,8 @@ LengthFacts LookAtLengths(const Samples& samples, const Samples* more, int64_t b
       longest.push(length);
     }
   }
-  for (; !longest.empty(); longest.pop()) facts.worst.push_back(longest.top());
-  std::reverse(facts.worst.begin(), facts.worst.end());
+  for (; !longest.empty(); longest.pop()) facts.longest.push_back(longest.top());
+  std::reverse(facts.longest.begin(), facts.longest.end());
   return facts;
 }
 
@@ -375,6 +399,7 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& asked, std::unique_ptr<Sampl
   if (options.check) PLIMSOLL_RETURN_IF_ERROR(options.check(*setup));
   const LengthFacts lengths = LookAtLengths(*setup->samples, setup->valid.get(), job.train.batch_size);
   setup->row_steps = lengths.row_steps;
+  setup->longest = lengths.longest;
   setup->network = std::make_unique<Network>(std::move(spec).value(), VectorLanes(options.instructions),
                                              BatchSteps(job, setup->samples->count(), setup->row_steps));
   setup->pool = std::make_unique<ThreadPool>(threads.value());
@@ -384,15 +409,6 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& asked, std::unique_ptr<Sampl
 
   PlanInput& input = setup->input;
   input.operations_per_second = ProductSpeed(*setup->pool).Measure(kSpeedSamples).best;
-  input.worst_lengths = lengths.worst;
-  const auto own_rows = static_cast<int64_t>(input.worst_lengths.size());
-  if (options.group_rows > own_rows)
-    return Status::Data(
-        fmt::format("the snapshot ran {} rows together, and the job has groups of {}", options.group_rows, own_rows));
-  if (options.group_rows > 0) {
-    input.worst_lengths.resize(static_cast<size_t>(options.group_rows));
-    input.fewest_rows = options.group_rows;
-  }
   DescribeNetwork(input, *setup->network,
                   {.job = job,
                    .shape = shape,
@@ -402,11 +418,16 @@ Result<std::unique_ptr<Setup>> SetUpWith(const Job& asked, std::unique_ptr<Sampl
                    .confusion = setup->confusion,
                    .metric_bytes = setup->metrics.bytes(),
                    .candidates_bytes = options.candidates_bytes},
-                  setup->row_steps);
-  if (options.training && !job.memory.spill.empty()) {
+                  setup->row_steps, setup->longest);
+  const auto own_rows = static_cast<int64_t>(input.worst_lengths.size());
+  if (options.group_rows > own_rows)
+    return Status::Data(
+        fmt::format("the snapshot ran {} rows together, and the job has groups of {}", options.group_rows, own_rows));
+  if (options.group_rows > 0) KeepGroups(input, options.group_rows);
+  for (int64_t group = 0; options.training && !job.memory.spill.empty() && group < input.groups_abreast; ++group) {
     Result<std::unique_ptr<SpillFile>> spill = SpillFile::Open(job.memory.spill);
     if (!spill.ok()) return spill.status();
-    setup->spill = std::move(spill).value();
+    setup->spill[static_cast<size_t>(group)] = std::move(spill).value();
     input.spill = true;
   }
 
@@ -437,23 +458,32 @@ Engine::Engine(Setup& setup, Arena arena_of_plan)
       memory(*setup.network, setup.input.owners, setup.plan, arena),
       step(*setup.network, memory, *setup.pool, SeedFor(setup.job.train.seed, RandomUse::Dropout)),
       penalty(*setup.network, memory, *setup.pool),
-      carried_width(setup.network->spec().carried_width()) {}
+      carried_width(setup.network->spec().carried_width()),
+      abreast(static_cast<int>(setup.plan.groups_abreast)) {
+  if (setup.plan.groups_abreast > 1 && !setup.input.forward_only) beside = std::make_unique<Beside>(setup, arena, memory);
+}
+
+Engine::Beside::Beside(Setup& setup, const Arena& arena, const NetworkMemory& first)
+    : memory(*setup.network, setup.input.owners, setup.plan, arena, &first),
+      step(*setup.network, memory, *setup.pool, SeedFor(setup.job.train.seed, RandomUse::Dropout)) {}
 
 BatchBuffers Engine::batch_buffers(CarriedBy use) const {
   const OwnerMemory& batch = memory.owner(NetworkOwner::Batch);
   const int tables = use == CarriedBy::Training && batch.Has(CarriedState) ? CarriedState : ScoredState;
   BatchBuffers buffers{.samples = batch.I64(SampleNumbers),
                        .lengths = batch.I32(Lengths),
-                       .inputs = batch.Bytes(Inputs),
-                       .weights = batch.Has(SampleWeights) ? batch.F32(SampleWeights) : nullptr,
-                       .start = batch.Has(StartState) ? batch.F32(StartState) : nullptr,
                        .carried = batch.Has(tables) ? batch.F32(tables) : nullptr,
                        .carried_width = carried_width,
                        .carried_rows = batch.bytes(SampleNumbers) / static_cast<int64_t>(sizeof(int64_t)),
                        .row = batch.Bytes(RowBuffer),
-                       .target_lengths = batch.Has(TargetLengths) ? batch.I32(TargetLengths) : nullptr};
-  for (size_t output = 0; batch.Has(TargetsKey(output)); ++output) buffers.targets[output] = batch.Bytes(TargetsKey(output));
+                       .abreast = abreast};
+  buffers.groups.fill(GroupBuffersIn(memory));
+  if (use == CarriedBy::Training && beside != nullptr) buffers.groups[1] = GroupBuffersIn(beside->memory);
   return buffers;
+}
+
+int64_t Engine::trained_row_steps() const {
+  return step.trained_row_steps() + (beside == nullptr ? 0 : beside->step.trained_row_steps());
 }
 
 void Engine::CheckGuards(const Plan& plan) const {
@@ -469,14 +499,15 @@ Status Engine::Replan(Setup& setup, const Plan& plan) {
   PLIMSOLL_RETURN_IF_ERROR(arena.Resize(plan.arena_bytes));
   setup.plan = plan;
   memory.Bind(setup.input.owners, plan, arena);
-  return UseSlots(setup, step);
+  if (beside != nullptr) beside->memory.Bind(setup.input.owners, plan, arena);
+  return UseSlots(setup, *this);
 }
 
 Result<std::unique_ptr<Engine>> Open(Setup& setup) {
   Result<Arena> arena = Arena::Create(setup.plan.arena_bytes);
   if (!arena.ok()) return arena.status();
   auto engine = std::make_unique<Engine>(setup, std::move(arena).value());
-  PLIMSOLL_RETURN_IF_ERROR(UseSlots(setup, engine->step));
+  PLIMSOLL_RETURN_IF_ERROR(UseSlots(setup, *engine));
   return engine;
 }
 

@@ -3,6 +3,7 @@
 //   process base -> plan inside the budget -> map and populate the arena. After it nothing allocates.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -56,10 +57,12 @@ struct Setup {
   std::unique_ptr<Network> network;
   std::unique_ptr<ProductSet> products;
   std::unique_ptr<ThreadPool> pool;
-  std::vector<std::string> outputs;   // their names, where the job lists several
-  std::unique_ptr<SpillFile> spill;   // null: the job names no folder for it
+  std::vector<std::string> outputs;  // their names, where the job lists several
+  // Of each group side by side; null: the job names no folder for it.
+  std::array<std::unique_ptr<SpillFile>, kMostAbreast> spill;
   uint64_t fingerprint = 0;           // of the data to train on
   int64_t row_steps = 0;              // of all samples
+  std::vector<int64_t> longest;       // lengths of the worst kGroupRows rows, or of as many as a batch has, descending
   int64_t trace_bytes = 0;            // for the pieces of a trace; 0: there is none
   MetricPlan metrics;                 // of every score
   bool confusion = true;              // scores count which class was taken for which
@@ -80,16 +83,26 @@ SamplesRequest RequestOf(const Job& job);
 // Whose State goes on from batch to batch: scores leave that of training alone.
 enum class CarriedBy { Training, Scores };
 
-// The memory of a planned job and the step that runs in it.
+// The memory of a planned job and the steps that run in it.
 struct Engine {
+  // Of a row group that runs beside the first one.
+  struct Beside {
+    NetworkMemory memory;
+    Step step;
+    Beside(Setup& setup, const Arena& arena, const NetworkMemory& first);
+  };
   Arena arena;
   NetworkMemory memory;
   Step step;
+  std::unique_ptr<Beside> beside;  // null: row groups run one after the other, as in scores they always do
   Penalty penalty;
   int64_t carried_width;  // values of a row whose State goes on from batch to batch
+  int abreast;            // groups that rows are dealt out to in turn
 
   Engine(Setup& setup, Arena arena_of_plan);
   BatchBuffers batch_buffers(CarriedBy use = CarriedBy::Training) const;
+  // Of row groups that have been trained on, those that ran again not counted.
+  int64_t trained_row_steps() const;
   // Takes another plan of the same job. What training carries from step to step keeps its place.
   Status Replan(Setup& setup, const Plan& plan);
   // Debug builds: stops when a buffer was written beyond its end.
@@ -110,13 +123,17 @@ struct NeededFor {
 };
 // A batch's steps in the mean, as a Network wants them. `row_steps`: of all samples.
 int64_t BatchSteps(const Job& job, int64_t samples, int64_t row_steps);
-// Fills in what follows from the model: needs, names, slices, work.
-void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps);
+// Fills in what follows from the model: needs, names, row groups, slices, work. longest: as in Setup, of this job.
+void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps,
+                     const std::vector<int64_t>& longest);
+
+// Row groups of so many rows and no others: those that a run has begun with, for the same bits.
+void KeepGroups(PlanInput& input, int64_t group_rows);
 
 // What the lengths of all samples come to.
 struct LengthFacts {
-  std::vector<int64_t> worst;  // of the worst row group that any order of the samples can give
-  int64_t row_steps = 0;       // of the training samples
+  std::vector<int64_t> longest;  // of the worst rows together that any order of the samples can give
+  int64_t row_steps = 0;         // of the training samples
 };
 LengthFacts LookAtLengths(const Samples& samples, const Samples* more, int64_t batch_size);
 

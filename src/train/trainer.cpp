@@ -341,7 +341,7 @@ Status Run::EndEpoch(Clock::time_point start, bool whole) {
   end.train = ToScore(state_.sums, setup_);
   end.outputs = setup_.outputs;
   end.useful_row_steps = update_.useful_row_steps();
-  end.computed_row_steps = engine_.step.trained_row_steps();
+  end.computed_row_steps = engine_.trained_row_steps();
   if (FactsOf(setup_).valid) {
     const Clock::time_point scored = Clock::now();
     const Result<Score> valid = update_.ScoreAveraged(observer_);
@@ -466,8 +466,7 @@ Status Run::HearSystem() {
 Status Run::ChangeBudget(int64_t bytes, ResizeAnswer& answer) {
   PlanInput input = setup_.input;
   input.budget_bytes = bytes;
-  input.worst_lengths.resize(static_cast<size_t>(setup_.plan.group_rows));  // row groups stay as they are: the same bits
-  input.fewest_rows = setup_.plan.group_rows;
+  KeepGroups(input, setup_.plan.group_rows);
   Plan plan = FitToBudget(input);
   plan.rounding_only_change = setup_.plan.rounding_only_change;
   plan.assumptions = setup_.plan.assumptions;

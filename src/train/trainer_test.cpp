@@ -202,6 +202,28 @@ TEST(Train, AnyAmountOfRecomputeAnyNumberOfThreadsAndSpillGiveTheSameWeights) {
   }
 }
 
+// Of small models two row groups run side by side, but not of few rows, of large weights, or where the program has brought
+// along what it may not expect to be called by two threads.
+TEST(Train, RowGroupsRunSideBySideWhereTheModelIsSmall) {
+  const auto abreast = [](const Job& job) {
+    Result<std::unique_ptr<plimsoll::Setup>> setup = plimsoll::SetUp(job, {});
+    if (!setup.ok()) throw std::runtime_error(setup.status().message());
+    const Plan& plan = (*setup)->plan;
+    EXPECT_LE(plan.group_rows * plan.groups_abreast, kGroupRows);
+    return plan.groups_abreast;
+  };
+  Job job = RaggedJob();
+  job.train.batch_size = 64;
+  EXPECT_EQ(abreast(job), 2);
+  job.train.batch_size = 16;
+  EXPECT_EQ(abreast(job), 2);
+  job.train.batch_size = 15;
+  EXPECT_EQ(abreast(job), 1);
+  job.train.batch_size = 64;
+  std::get<GRUOptions>(job.layers[4].kind).units = 600;  // 4.4 MB of weights
+  EXPECT_EQ(abreast(job), 1);
+}
+
 // A language model of sorts: 302 words of 24 values, looked up at every step.
 Job WordsJob(bool tied) {
   Job job;
@@ -357,7 +379,8 @@ TEST(Train, ANewPlanBetweenTwoUpdatesChangesNothing) {
 TEST(Train, SmallerRowGroupsChangeTheRoundingOnly) {
   Job job = LongRaggedJob();
   const CutRun own(job, {});
-  ASSERT_EQ(own.setup->plan.group_rows, 64);
+  ASSERT_EQ(own.setup->plan.group_rows, 32);
+  ASSERT_EQ(own.setup->plan.groups_abreast, 2);
   CutRun small(job, {});
   const Plan plan = PlanWith(small.setup->input, {8, {.segment_blocks = 10}});
   EXPECT_TRUE(plan.rounding_only_change);

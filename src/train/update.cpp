@@ -16,16 +16,12 @@ namespace plimsoll {
 Update::Update(Setup& setup, Engine& engine)
     : setup_(setup),
       engine_(engine),
-      batch_(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows, setup.network->spec().reversed, *setup.pool),
-      schedule_(RecomputeOf(setup.plan), setup.plan.stages.front().blocks),
+      gradient_(setup, engine),
       optimizer_(setup.job.train, *setup.network, engine.memory, *setup.pool),
       plateau_(setup.job.train),
       total_(TotalUpdates(setup, engine)) {}
 
-void Update::Rebind() {
-  batch_.Rebind(engine_.batch_buffers());
-  schedule_ = Schedule(RecomputeOf(setup_.plan), setup_.plan.stages.front().blocks);
-}
+void Update::Rebind() { gradient_.Rebind(); }
 
 Status Update::Start() {
   InitialiseWeights(*setup_.network, engine_.memory, setup_.job.train.seed);
@@ -49,33 +45,14 @@ Status Update::Start() {
 
 void Update::Continue(int64_t done, int64_t step_in_epoch, const Plateau::State* plateau) {
   done_ = done;
-  batch_.ContinueAfter(step_in_epoch);
+  gradient_.batch().ContinueAfter(step_in_epoch);
   if (plateau != nullptr) plateau_.Restore(*plateau);
   engine_.step.PrepareWeights();
 }
 
 Status Update::Gradients(const int64_t* numbers, int64_t count, StepSums& sums, int64_t step_in_epoch) {
   StepSums own;
-  Timeline* timeline = engine_.step.timeline();
-  {
-    const Timed timed(timeline, Piece::Read);
-    batch_.Start(numbers, count, step_in_epoch);
-  }
-  engine_.step.SetUpdate(static_cast<uint64_t>(done_ + 1));
-  {
-    const Timed timed(timeline, Piece::Zero);
-    engine_.step.ZeroGradients();
-  }
-  for (int64_t group = 0; group < batch_.groups(); ++group) {
-    const Result<RowGroup> rows = [&] {
-      const Timed timed(timeline, Piece::Read, group);
-      return batch_.Read(group);
-    }();
-    if (!rows.ok()) return rows.status();
-    schedule_.Start(BlocksOf(rows.value().steps));
-    PLIMSOLL_RETURN_IF_ERROR(engine_.step.TrainGroup(rows.value(), schedule_, batch_.items(), own));
-  }
-  engine_.step.FinishGradients();
+  PLIMSOLL_RETURN_IF_ERROR(gradient_.Run(numbers, count, step_in_epoch, static_cast<uint64_t>(done_ + 1), own));
   for (int64_t i = 0; i < count; ++i) useful_row_steps_ += setup_.samples->length(numbers[i]);
   const Spec& spec = setup_.network->spec();
   own.penalties += engine_.penalty.Value() * static_cast<double>(own.outputs[0].items);

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "data/batch.h"
 #include "model/step.h"
 #include "plimsoll/observer.h"
 #include "plimsoll/status.h"
+#include "train/batch_gradient.h"
 #include "train/batches.h"
 #include "train/lr_schedule.h"
 #include "train/optimizer.h"
@@ -37,7 +37,7 @@ class Update {
   // of an epoch.
   void Continue(int64_t done, int64_t step_in_epoch, const Plateau::State* plateau);
   // After a batch that was left out: what State it ended with is not to be had.
-  void ForgetState() { batch_.ForgetState(); }
+  void ForgetState() { gradient_.batch().ForgetState(); }
   // With use_ema, between the weights that are trained and their averages, which are scored and saved.
   void SwapAverages();
   // What a run is scored on, with the averages where they are kept. The weights that are trained come back behind it.
@@ -52,8 +52,7 @@ class Update {
  private:
   Setup& setup_;
   Engine& engine_;
-  Batch batch_;
-  Schedule schedule_;
+  BatchGradient gradient_;
   Optimizer optimizer_;
   Plateau plateau_;
   int64_t total_;  // updates of the whole run

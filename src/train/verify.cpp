@@ -13,6 +13,7 @@
 #include "plimsoll/trainer.h"
 #include "reference/gradient_check.h"
 #include "reference/reference.h"
+#include "train/batch_gradient.h"
 #include "train/setup.h"
 #include "train/verify.h"
 
@@ -62,22 +63,13 @@ Status RunStep(Setup& setup, const std::vector<int64_t>& numbers, StepResult& re
   Engine& engine = **opened;
   InitialiseWeights(*setup.network, engine.memory, setup.job.train.seed);
   engine.step.PrepareWeights();
-  engine.step.SetUpdate(1);
-  engine.step.ZeroGradients();
   result.outputs.assign(numbers.size(), {});
   Collector collector(setup.network->spec(), numbers, result);
   engine.step.SetOutputSink(&collector);
-  Batch batch(setup.samples.get(), engine.batch_buffers(), setup.plan.group_rows, setup.network->spec().reversed, *setup.pool);
-  batch.Start(numbers.data(), static_cast<int64_t>(numbers.size()));
-  Schedule schedule(RecomputeOf(setup.plan), setup.plan.stages.front().blocks);
+  if (engine.beside != nullptr) engine.beside->step.SetOutputSink(&collector);
   StepSums sums;
-  for (int64_t group = 0; group < batch.groups(); ++group) {
-    const Result<RowGroup> rows = batch.Read(group);
-    if (!rows.ok()) return rows.status();
-    schedule.Start(BlocksOf(rows.value().steps));
-    PLIMSOLL_RETURN_IF_ERROR(engine.step.TrainGroup(rows.value(), schedule, batch.items(), sums));
-  }
-  engine.step.FinishGradients();
+  BatchGradient batch(setup, engine);
+  PLIMSOLL_RETURN_IF_ERROR(batch.Run(numbers.data(), static_cast<int64_t>(numbers.size()), 1, 1, sums));
   result.loss = sums.MeanLoss(setup.network->spec()) + engine.penalty.Value();
   engine.penalty.AddGradient();
   for (const WeightPlace& place : WeightPlaces(*setup.network)) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 
 #include "formats/safetensors.h"
 #include "model/weights.h"
@@ -21,10 +22,12 @@ struct Tensor {
   std::vector<float> values;
 };
 
+// Of all row groups; two that run side by side call it from two threads.
 class Outputs final : public OutputSink {
  public:
   explicit Outputs(const Spec& spec) : spec_(spec), rows_(spec.outputs.size()) {}
   void Rows(size_t output, const RowGroup& group, int64_t first, int64_t count, const float* outputs, int64_t stride) override {
+    const std::lock_guard<std::mutex> one_group(mutex_);
     for (int64_t item = first; item < first + count; ++item) {
       const auto [row, step] = spec_.outputs[output].per_step_outputs() ? group.PlaceOf(item) : RowGroup::Place{item, 0};
       const float* values = outputs + (item - first) * stride;
@@ -53,6 +56,7 @@ class Outputs final : public OutputSink {
     std::vector<float> values;
   };
   const Spec& spec_;
+  std::mutex mutex_;
   std::vector<std::vector<Row>> rows_;  // of each output
 };
 
@@ -89,7 +93,9 @@ Status Main(const std::string& job_file, const std::string& model, const std::st
     for (; next < count && static_cast<int64_t>(numbers.size()) < batch_size; ++next) numbers.push_back(next);
     if (next == count) next = 0;
     StepSums sums;
-    engine.step.SetOutputSink(step == 0 ? &outputs : nullptr);
+    OutputSink* const sink = step == 0 ? &outputs : nullptr;
+    engine.step.SetOutputSink(sink);
+    if (engine.beside != nullptr) engine.beside->step.SetOutputSink(sink);
     PLIMSOLL_RETURN_IF_ERROR(update.Gradients(numbers.data(), static_cast<int64_t>(numbers.size()), sums, step_in_epoch));
     tensors[0].values.push_back(static_cast<float>(sums.MeanLoss((*setup)->network->spec())));
     if (step == 0) {
