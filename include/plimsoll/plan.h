@@ -61,7 +61,7 @@ struct Plan {
   std::vector<std::pair<std::string, int64_t>> owners;  // sums to peak_bytes
   std::vector<PlannedBuffer> buffers;
   int64_t group_rows = 0;      // that run together
-  int64_t groups_abreast = 1;  // row groups that run side by side
+  int64_t groups_abreast = 1;  // row groups that rows are dealt out to in turn; training runs them side by side
   bool rounding_only_change = false;
   int64_t block_steps = 0;
   std::vector<PlannedStage> stages;

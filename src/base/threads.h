@@ -62,6 +62,8 @@ class ThreadPool {
       }
     });
   }
+  // Whether RunTeams has both at work at the same time.
+  bool teams_side_by_side() const { return !teams_.empty(); }
   void Meet();
   // Between two calls of Run. False for the next thousand times after a meeting to which a thread came late.
   bool MeetsPromptly();

@@ -95,13 +95,17 @@ Result<RowGroup> Batch::Read(int64_t group) {
   const SampleShape& shape = samples_->shape();
   RowGroup rows;
   const int64_t stretch = group / buffers_.abreast * stretch_rows(), place = group % buffers_.abreast;
-  const auto rows_of = [&](int64_t number) {  // every `abreast`-th
-    return (std::min(stretch_rows(), count_ - stretch) - number + buffers_.abreast - 1) / buffers_.abreast;
+  const auto rows_of = [&](int64_t number, int64_t count) {  // every `abreast`-th
+    return (std::min(stretch_rows(), count - stretch) - number + buffers_.abreast - 1) / buffers_.abreast;
   };
-  int64_t first = stretch;
-  for (int64_t before = 0; before < place; ++before) first += rows_of(before);
+  const auto first_in = [&](int64_t count) {  // of a batch of so many rows
+    int64_t row = stretch;
+    for (int64_t before = 0; before < place; ++before) row += rows_of(before, count);
+    return row;
+  };
+  const int64_t first = first_in(count_);
   const GroupBuffers& to = buffers_.groups[static_cast<size_t>(place)];
-  rows.rows = rows_of(place);
+  rows.rows = rows_of(place, count_);
   rows.samples = buffers_.samples + first;
   rows.lengths = buffers_.lengths + first;
   rows.steps = rows.lengths[0];
@@ -126,8 +130,10 @@ Result<RowGroup> Batch::Read(int64_t group) {
   }
   if (shape.state_width > 0) rows.start = to.start;
   if (buffers_.carried == nullptr) return rows;
-  // What a batch begins with stays until all of its groups have run, and run again: the tables change roles.
-  const int64_t table = buffers_.carried_rows * buffers_.carried_width, own = first * buffers_.carried_width;
+  // What a batch begins with stays until all of its groups have run, and run again: the tables change roles. A row of a smaller
+  // batch goes on where that of a whole one has ended.
+  const int64_t table = buffers_.carried_rows * buffers_.carried_width;
+  const int64_t own = first_in(buffers_.carried_rows) * buffers_.carried_width;
   rows.start = buffers_.carried + (step_ - 1) % 2 * table + own;
   rows.end = buffers_.carried + step_ % 2 * table + own;
   return rows;

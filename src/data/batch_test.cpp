@@ -153,6 +153,43 @@ TEST(Batch, GroupsSideBySideGetRowsInTurn) {
   EXPECT_EQ(batch.groups(), 1);
 }
 
+// A batch may be smaller than those before: its rows go on where the first rows of the whole one have ended.
+TEST(Batch, RowsOfASmallerBatchGoOnWithTheirOwnState) {
+  constexpr int64_t kWhole = 12, kStepOfLengths = 37;  // all samples that are so many apart have one length
+  for (const int abreast : {1, 2}) {
+    for (const int64_t count : {12, 11, 9, 5, 2, 1}) {
+      NumberedSamples samples(2 * kWhole * kStepOfLengths, 1);
+      Memory memory(1), beside(1);
+      std::vector<float> carried(2 * kWhole);
+      memory.buffers.abreast = abreast;
+      memory.buffers.groups[1] = beside.buffers.groups[0];
+      memory.buffers.carried = carried.data();
+      memory.buffers.carried_width = 1;
+      memory.buffers.carried_rows = kWhole;
+      ThreadPool pool(1);
+      Batch batch(&samples, memory.buffers, /*group_rows=*/4, /*reversed=*/false, pool);
+      std::vector<int64_t> numbers(kWhole);
+      for (int64_t i = 0; i < kWhole; ++i) numbers[static_cast<size_t>(i)] = i * kStepOfLengths;
+      batch.Start(numbers.data(), kWhole, 1);
+      for (int64_t number = 0; number < batch.groups(); ++number) {
+        const RowGroup group = batch.Read(number).value();
+        for (int64_t row = 0; row < group.rows; ++row) group.end[row] = static_cast<float>(group.samples[row]);
+      }
+      for (int64_t& number : numbers) number += kWhole * kStepOfLengths;
+      batch.Start(numbers.data(), count, 2);
+      int64_t rows = 0;
+      for (int64_t number = 0; number < batch.groups(); ++number) {
+        const RowGroup group = batch.Read(number).value();
+        for (int64_t row = 0; row < group.rows; ++row, ++rows) {
+          EXPECT_EQ(group.start[row], static_cast<float>(group.samples[row] - kWhole * kStepOfLengths))
+              << abreast << " abreast, " << count << " rows";
+        }
+      }
+      EXPECT_EQ(rows, count);
+    }
+  }
+}
+
 TEST(ReadAhead, AsksForSamplesInTheirOrderUpToItsBound) {
   NumberedSamples few(100, 1), many(100, 1);
   ReadAhead(few, 3, [](int64_t i) { return 10 * i; });

@@ -15,7 +15,7 @@
 namespace plimsoll {
 
 inline constexpr int64_t kSnapshotBlockBytes = 64 * 1024;  // content and checksum
-inline constexpr uint32_t kSnapshotVersion = 2;
+inline constexpr uint32_t kSnapshotVersion = 3;
 
 // Of a file with so much content.
 int64_t SnapshotFileBytes(int64_t content_bytes);

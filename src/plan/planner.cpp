@@ -84,10 +84,11 @@ std::vector<PlannedBuffer> BuffersOf(const PlanInput& input) {
   return buffers;
 }
 
-void SetBytes(std::vector<PlannedBuffer>& buffers, const PlanInput& input, const Extent& extent) {
+void SetBytes(std::vector<PlannedBuffer>& buffers, const PlanInput& input, const Cut& cut) {
+  const Extent first = ExtentOf(input, cut), beside = ExtentOf(input, cut, /*beside=*/true);
   auto buffer = buffers.begin();
   for (const OwnerNeeds& owner : input.owners) {
-    for (const Need& need : owner.needs) (buffer++)->bytes = NeedBytes(need, extent);
+    for (const Need& need : owner.needs) (buffer++)->bytes = NeedBytes(need, owner.beside ? beside : first);
   }
 }
 
@@ -207,7 +208,7 @@ class Cutter {
 
  private:
   int64_t Peak(const Cut& cut) {
-    SetBytes(buffers_, input_, ExtentOf(input_, cut));
+    SetBytes(buffers_, input_, cut);
     return input_.base_bytes + kSlackBytes + PlaceBuffers(buffers_, input_.placement);
   }
 
@@ -240,13 +241,15 @@ Plan FitWithBase(const PlanInput& input) {
 
 int64_t BlocksOfWorstGroup(const PlanInput& input) { return SegmentsOf(input.worst_lengths.front(), input.block_steps); }
 
-Extent ExtentOf(const PlanInput& input, const Cut& cut) {
+Extent ExtentOf(const PlanInput& input, const Cut& cut, bool beside) {
   PLIMSOLL_CHECK(cut.group_rows >= 1 && cut.group_rows <= OwnRows(input), "a group has rows, at most the job's own");
-  PLIMSOLL_CHECK(std::is_sorted(input.worst_lengths.rbegin(), input.worst_lengths.rend()), "rows come longest first");
+  const std::vector<int64_t>& lengths = beside ? input.worst_lengths_beside : input.worst_lengths;
+  PLIMSOLL_CHECK(std::is_sorted(lengths.rbegin(), lengths.rend()), "rows come longest first");
   Extent extent{.rows = cut.group_rows,
                 .slots = cut.recompute.spilled ? std::min(kSpillWindow, cut.recompute.slots) : cut.recompute.slots};
-  for (int64_t row = 0; row < extent.rows; ++row) {  // rows only end: no segment is larger than the first
-    const int64_t length = input.worst_lengths[static_cast<size_t>(row)];
+  const auto rows = std::min(extent.rows, static_cast<int64_t>(lengths.size()));
+  for (int64_t row = 0; row < rows; ++row) {  // rows only end: no segment is larger than the first
+    const int64_t length = lengths[static_cast<size_t>(row)];
     extent.group_row_steps += length;
     extent.block_row_steps += std::min(length, input.block_steps);
     extent.kept_row_steps += std::min(length, input.block_steps * cut.recompute.segment_blocks);
@@ -260,7 +263,7 @@ Plan PlanWith(const PlanInput& input, const Cut& cut) {
   const Extent extent = ExtentOf(input, cut);
   Plan plan;
   plan.buffers = BuffersOf(input);
-  SetBytes(plan.buffers, input, extent);
+  SetBytes(plan.buffers, input, cut);
   plan.arena_bytes = PlaceBuffers(plan.buffers, input.placement);
   plan.group_rows = extent.rows;
   plan.groups_abreast = input.groups_abreast;

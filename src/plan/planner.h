@@ -27,8 +27,9 @@ struct OwnerNeeds {
 
 struct PlanInput {
   std::vector<OwnerNeeds> owners;
-  std::vector<int64_t> worst_lengths;  // of the worst row group of the job's own size, descending
-  int64_t groups_abreast = 1;          // row groups that run side by side; owners say what each of them holds
+  std::vector<int64_t> worst_lengths;         // of the worst row group of the job's own size, descending
+  std::vector<int64_t> worst_lengths_beside;  // the same of the group that runs beside it, row by row no longer
+  int64_t groups_abreast = 1;                 // row groups that run side by side; owners say what each of them holds
   int64_t block_steps = 16;
   int64_t slice_rows = 0;           // most rows of a slice of the output layer
   bool slice_steps = false;         // the output layer sees every step; else one row a sequence
@@ -53,7 +54,8 @@ struct Cut {
 };
 
 int64_t BlocksOfWorstGroup(const PlanInput& input);
-Extent ExtentOf(const PlanInput& input, const Cut& cut);
+// Of the first row group, or of the one beside it.
+Extent ExtentOf(const PlanInput& input, const Cut& cut, bool beside = false);
 
 // The plan with this cut, whether it fits or not. Buffers stand in the order of owners and their needs. min_bytes,
 // own_groups_bytes and full_speed_bytes are its own.

@@ -50,6 +50,23 @@ TEST(Planner, ASegmentKeepsItsBlocksAndEverySlotTheStateOfAllRows) {
   EXPECT_EQ(PlanWith(MadeUpInput(), {4, {.segment_blocks = 2, .slots = 3}}).buffers[6].bytes, 4 * 40 * 3);
 }
 
+// What the group beside holds is planned for its own rows, which are no longer and may be one fewer; what is counted by rows is
+// as large as the first's.
+TEST(Planner, TheGroupBesideIsCountedByItsOwnRows) {
+  PlanInput input = MadeUpInput();
+  input.groups_abreast = 2;
+  input.worst_lengths_beside = {17, 17, 2};
+  input.owners.push_back({"lstm beside", input.owners[0].needs, /*beside=*/true});
+  const size_t beside = input.owners[0].needs.size() + input.owners[1].needs.size();
+  const Plan plan = PlanWith(input, {4, {.segment_blocks = 3}});
+  EXPECT_EQ(plan.buffers[3].bytes, 74 * 160);
+  EXPECT_EQ(plan.buffers[beside + 2].bytes, 160);
+  EXPECT_EQ(plan.buffers[beside + 3].bytes, (17 + 17 + 2) * 160);
+  EXPECT_EQ(plan.buffers[beside + 4].bytes, (2 + 2 + 1) * 80);
+  EXPECT_EQ(plan.buffers[beside + 5].bytes, (16 + 16 + 2 + 4) * 40);
+  EXPECT_EQ(PlanWith(input, {2, {.segment_blocks = 1}}).buffers[beside + 3].bytes, (16 + 16) * 160);
+}
+
 // Two groups of four rows are as many rows as one of eight: fewer than the job's own come in steps of eight side by side.
 TEST(Planner, RowGroupsSideBySideShrinkTogether) {
   PlanInput input = MadeUpInput();

@@ -347,7 +347,7 @@ TEST(CurveJson, HasTheDocumentedKeysAndNoOthers) {
   ASSERT_EQ(json["curve"].size(), 5U);
   EXPECT_EQ(keys(json["curve"][0]),
             (std::set<std::string>{"budget_bytes", "peak_bytes", "seconds_per_epoch", "extra_time", "recompute_factor",
-                                   "group_rows", "rounding_only_change", "stages"}));
+                                   "group_rows", "groups_abreast", "rounding_only_change", "stages"}));
   EXPECT_EQ(keys(json["curve"][0]["stages"][0]),
             (std::set<std::string>{"layers", "segment_blocks", "slots", "spilled", "repeats"}));
   EXPECT_EQ(json["curve"][0]["budget_bytes"], 13'300'000);

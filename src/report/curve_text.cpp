@@ -255,6 +255,7 @@ std::string CurveJson(const std::vector<Plan>& plans) {
                       {"extra_time", plan->extra_time},
                       {"recompute_factor", plan->recompute_factor},
                       {"group_rows", plan->group_rows},
+                      {"groups_abreast", plan->groups_abreast},
                       {"rounding_only_change", plan->rounding_only_change},
                       {"stages", StagesJson(*plan)}});
   }

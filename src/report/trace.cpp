@@ -103,6 +103,21 @@ class Writer {
 
 double Microseconds(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
+void AddSpan(FixedText<4096>& text, const TracedPiece& piece, size_t thread, std::span<const std::string> layers,
+             int64_t origin) {
+  const PieceWords& words = kWords[static_cast<size_t>(piece.piece)];
+  text.Append(",\n{\"name\":\"");
+  if (piece.layer >= 0 && static_cast<size_t>(piece.layer) < layers.size()) {
+    AddJsonText(text, std::string_view(layers[static_cast<size_t>(piece.layer)]).substr(0, kNameBytes));
+    text.Append(" ");
+  }
+  text.Add("{}\",\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{", words.name, thread,
+           Microseconds(piece.begin_ns - origin), Microseconds(piece.end_ns - piece.begin_ns));
+  if (words.first != nullptr) text.Add("\"{}\":{}", words.first, piece.first);
+  if (words.first != nullptr && piece.count > 1) text.Add(",\"blocks\":{}", piece.count);
+  text.Append("}}");
+}
+
 }  // namespace
 
 ArenaUse ArenaUseOf(const Plan& plan) {
@@ -118,29 +133,23 @@ ArenaUse ArenaUseOf(const Plan& plan) {
 Status WriteTrace(const std::string& path, const Trace& trace) {
   Writer writer(path);
   int64_t origin = 0;
-  for (const TracedPiece& piece : trace.pieces) {
-    if (origin == 0 || piece.begin_ns < origin) origin = piece.begin_ns;
+  for (const std::span<const TracedPiece> pieces : trace.pieces) {
+    for (const TracedPiece& piece : pieces) {
+      if (origin == 0 || piece.begin_ns < origin) origin = piece.begin_ns;
+    }
   }
   writer.text().Add(
       "{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"pieces_left_out\":{}}},\"traceEvents\":[\n"
-      "{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{{\"name\":\"plimsoll\"}}}},\n"
-      "{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{{\"name\":\"training\"}}}}",
+      "{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,\"args\":{{\"name\":\"plimsoll\"}}}}",
       trace.dropped);
+  for (size_t group = 0; group < trace.pieces.size(); ++group) {
+    if (group > 0 && trace.pieces[group].empty()) continue;
+    writer.text().Add(",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}",
+                      group + 1, group == 0 ? "training" : "the row group beside");
+    for (const TracedPiece& piece : trace.pieces[group]) AddSpan(writer.text(), piece, group + 1, trace.layers, origin);
+  }
   int moment = -1;
-  for (const TracedPiece& piece : trace.pieces) {
-    const PieceWords& words = kWords[static_cast<size_t>(piece.piece)];
-    FixedText<4096>& text = writer.text();
-    text.Append(",\n{\"name\":\"");
-    if (piece.layer >= 0 && static_cast<size_t>(piece.layer) < trace.layers.size()) {
-      AddJsonText(text, std::string_view(trace.layers[static_cast<size_t>(piece.layer)]).substr(0, kNameBytes));
-      text.Append(" ");
-    }
-    text.Add("{}\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{", words.name,
-             Microseconds(piece.begin_ns - origin), Microseconds(piece.end_ns - piece.begin_ns));
-    if (words.first != nullptr) text.Add("\"{}\":{}", words.first, piece.first);
-    if (words.first != nullptr && piece.count > 1) text.Add(",\"blocks\":{}", piece.count);
-    text.Append("}}");
-
+  for (const TracedPiece& piece : trace.pieces[0]) {
     const int now = MomentOf(piece.piece);
     if (now < 0 || now == moment) continue;
     moment = now;

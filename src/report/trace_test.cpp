@@ -30,7 +30,9 @@ TEST(Trace, SpansHaveTheNamesOfTheirLayersAndTheirPlaces) {
       {.begin_ns = 1'000, .end_ns = 9'500, .first = 17, .piece = Piece::Update},
   };
   const std::vector<std::string> layers = {"embedding", "ls\"tm"};
-  const Json json = Written({.pieces = pieces, .dropped = 7, .layers = layers, .arena = {}});
+  const std::vector<TracedPiece> beside = {
+      {.begin_ns = 1'200, .end_ns = 9'100, .first = 2, .count = 4, .piece = Piece::Reverse}};
+  const Json json = Written({.pieces = {pieces, beside}, .dropped = 7, .layers = layers, .arena = {}});
   std::vector<Json> spans, counters;
   std::set<std::string> names;
   for (const Json& event : json["traceEvents"]) {
@@ -38,7 +40,7 @@ TEST(Trace, SpansHaveTheNamesOfTheirLayersAndTheirPlaces) {
     if (event["ph"] == "C") counters.push_back(event);
     if (event["ph"] == "M") names.insert(event["args"]["name"]);
   }
-  ASSERT_EQ(spans.size(), 3u);
+  ASSERT_EQ(spans.size(), 4u);
   EXPECT_EQ(spans[0]["name"], "ls\"tm backward");
   EXPECT_EQ(spans[0]["ts"], 1.0);
   EXPECT_EQ(spans[0]["dur"], 3.0);
@@ -46,8 +48,11 @@ TEST(Trace, SpansHaveTheNamesOfTheirLayersAndTheirPlaces) {
   EXPECT_EQ(spans[1]["args"]["blocks"], 4);
   EXPECT_EQ(spans[2]["args"]["update"], 17);
   EXPECT_EQ(spans[2]["ts"], 0.0);
-  EXPECT_EQ(counters.size(), 1u);
-  EXPECT_EQ(names, (std::set<std::string>{"plimsoll", "training"}));
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(spans[i]["tid"], 1);
+  EXPECT_EQ(spans[3]["tid"], 2);
+  EXPECT_EQ(spans[3]["ts"], 0.2);
+  EXPECT_EQ(counters.size(), 1u) << "of the first group alone";
+  EXPECT_EQ(names, (std::set<std::string>{"plimsoll", "training", "the row group beside"}));
   EXPECT_EQ(json["otherData"]["pieces_left_out"], 7);
 }
 
@@ -59,7 +64,7 @@ TEST(Trace, ThousandsOfPiecesWithLongNamesAreOneDocument) {
                  .layer = 0,
                  .piece = i % 2 == 0 ? Piece::LayerReplay : Piece::LayerBackward};
   const std::vector<std::string> layers = {std::string(500, '\x01')};
-  EXPECT_EQ(Written({.pieces = pieces, .dropped = 0, .layers = layers, .arena = {}})["traceEvents"].size(), 2u + 2 * 5000u);
+  EXPECT_EQ(Written({.pieces = {pieces}, .dropped = 0, .layers = layers, .arena = {}})["traceEvents"].size(), 2u + 2 * 5000u);
 }
 
 TEST(Trace, TheArenaIsCountedByMomentAndLife) {

@@ -68,7 +68,7 @@ Status BatchGradient::Train(const Reading& reading, std::array<StepSums, kMostAb
     schedules_[number].Start(BlocksOf(rows.steps));
     done[number] = step_of(group).TrainGroup(rows, schedules_[number], batch_.items(), sums[number], threads);
   };
-  if (setup_.plan.groups_abreast == 1) {
+  if (reading.count == 1) {  // also where a last group has none beside it
     train(0, *setup_.pool);
   } else {
     setup_.pool->RunTeams(train);

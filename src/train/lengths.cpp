@@ -74,7 +74,9 @@ Result<LengthReport> MeasureLengths(const Job& job, Observer* observer) {
     const int64_t steps = LengthAt(samples, share, report.longest);
     if (!report.cuts.empty() && report.cuts.back().steps == steps) continue;
     PlanInput input = (*setup)->input;
-    for (int64_t& length : input.worst_lengths) length = std::min(length, steps);
+    for (std::vector<int64_t>* lengths : {&input.worst_lengths, &input.worst_lengths_beside}) {
+      for (int64_t& length : *lengths) length = std::min(length, steps);
+    }
     const Plan plan = FitToBudget(input);
     report.cuts.push_back(
         {.steps = steps,

@@ -4,6 +4,7 @@
 //   never: allocates after construction. An update that is not measured costs the tests of a null pointer.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -30,7 +31,7 @@ class Measure {
   const StepTimes* End(int64_t update);
   // The run is over, or the engine takes another plan: what there is of the trace is written, if it has not been yet.
   Status FinishTrace();
-  bool traced_nothing() const { return trace_.last > 0 && timeline_.traced().empty(); }
+  bool traced_nothing() const { return trace_.last > 0 && timelines_[0].traced().empty(); }
   std::span<const std::string> layer_names() const { return layers_; }
 
  private:
@@ -42,7 +43,9 @@ class Measure {
   bool tracing_ = false;  // it has been asked for and not yet been written
   std::string trace_file_;
   Status trace_status_;
-  Timeline timeline_;
+  // Of the training thread, whose sums are told, and of a row group that runs beside its own: for the trace.
+  std::array<Timeline, kMostAbreast> timelines_;
+  const bool side_by_side_;
   std::vector<std::string> layers_;
   std::vector<LayerTime> layer_times_;
   StepTimes times_;

@@ -92,28 +92,12 @@ TEST_F(MeasureTest, TheConfusionMatrixCountsEveryScoredItem) {
   EXPECT_DOUBLE_EQ(static_cast<double>(hits) / static_cast<double>(items), run.value().last.accuracy);
 }
 
+struct Span {
+  double begin, end;
+};
+
 // Perfetto drops spans of a thread that overlap without one holding the other.
-TEST_F(MeasureTest, TheSpansOfATraceNestAndSayWhatTheScheduleDid) {
-  if (kSanitized) GTEST_SKIP() << "a sanitizer's own memory has no budget";
-  Job job = SomeJob();
-  const Result<Plan> free = MakePlan(job);
-  ASSERT_TRUE(free.ok());
-  const int64_t small = (free.value().min_bytes + free.value().full_speed_bytes) / 2 + kTraceBytes;
-  job.memory.budget = std::to_string(small);
-  const Result<RunResult> run = Train(job, {.out = folder_ + "/run", .trace = {.first = 2, .last = 3}});
-  ASSERT_TRUE(run.ok()) << run.status().message();
-  ASSERT_GT(run.value().plan.recompute_factor, 1.0);
-  const Json json = Json::parse(ReadWholeFile(folder_ + "/run/trace.json", 1 << 24).value());
-  struct Span {
-    double begin, end;
-  };
-  std::vector<Span> spans;
-  std::map<std::string, int> names;
-  for (const Json& event : json["traceEvents"]) {
-    if (event["ph"] != "X") continue;
-    spans.push_back({event["ts"], event["ts"].get<double>() + event["dur"].get<double>()});
-    ++names[event["name"]];
-  }
+void ExpectNested(std::vector<Span> spans) {
   std::sort(spans.begin(), spans.end(),
             [](const Span& a, const Span& b) { return a.begin != b.begin ? a.begin < b.begin : a.end > b.end; });
   std::vector<double> open;
@@ -124,12 +108,62 @@ TEST_F(MeasureTest, TheSpansOfATraceNestAndSayWhatTheScheduleDid) {
     EXPECT_LE(span.end, within + kRounding);
     open.push_back(span.end);
   }
+}
+
+// Of a trace.json: how many spans of each name, thread by thread from the first. Spans of one thread nest.
+std::vector<std::map<std::string, int>> SpansIn(const std::string& path) {
+  const Json json = Json::parse(ReadWholeFile(path, 1 << 24).value());
+  std::vector<std::vector<Span>> spans(kMostAbreast);
+  std::vector<std::map<std::string, int>> names(kMostAbreast);
+  for (const Json& event : json["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    const auto thread = event["tid"].get<size_t>() - 1;
+    spans.at(thread).push_back({event["ts"], event["ts"].get<double>() + event["dur"].get<double>()});
+    ++names[thread][event["name"]];
+  }
+  for (const std::vector<Span>& own : spans) ExpectNested(own);
+  return names;
+}
+
+TEST_F(MeasureTest, TheSpansOfATraceNestAndSayWhatTheScheduleDid) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer's own memory has no budget";
+  Job job = SomeJob();
+  const Result<Plan> free = MakePlan(job);
+  ASSERT_TRUE(free.ok());
+  const int64_t small = (free.value().min_bytes + free.value().full_speed_bytes) / 2 + kTraceBytes;
+  job.memory.budget = std::to_string(small);
+  const Result<RunResult> run = Train(job, {.out = folder_ + "/run", .trace = {.first = 2, .last = 3}});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  ASSERT_GT(run.value().plan.recompute_factor, 1.0);
+  std::map<std::string, int> names = SpansIn(folder_ + "/run/trace.json")[0];
   EXPECT_EQ(names["update"], 2);
   EXPECT_EQ(names["optimizer"], 2);
   for (const char* name : {"read", "advance", "record", "record again", "reverse", "loss", "lstm forward", "lstm replay",
                            "lstm backward", "lstm weight gradient", "lstm backward in time", "dense backward"})
     EXPECT_GT(names[name], 0) << name;
   EXPECT_EQ(names["embedding forward"], 0) << "its products are looked up";
+}
+
+// Of two row groups side by side each has a row of spans; where they take turns, one row has those of both.
+TEST_F(MeasureTest, ATraceHasTheSpansOfEveryRowGroup) {
+  Job job = SomeJob();
+  job.train.batch_size = 16;
+  const auto spans = [&](int threads) {
+    job.train.threads = threads;
+    const std::string out = folder_ + "/" + std::to_string(threads);
+    const Result<RunResult> run = Train(job, {.out = out, .trace = {.first = 2, .last = 2}});
+    if (!run.ok()) throw std::runtime_error(run.status().message());
+    EXPECT_EQ(run.value().plan.groups_abreast, 2);
+    return SpansIn(out + "/trace.json");
+  };
+  std::vector<std::map<std::string, int>> in_turn = spans(1), side_by_side = spans(2);
+  EXPECT_TRUE(in_turn[1].empty());
+  EXPECT_EQ(side_by_side[1]["update"], 0);
+  for (const char* name : {"record", "reverse", "loss", "lstm forward", "lstm backward"}) {
+    EXPECT_GT(side_by_side[0][name], 0) << name;
+    EXPECT_GT(side_by_side[1][name], 0) << name;
+    EXPECT_EQ(in_turn[0][name], side_by_side[0][name] + side_by_side[1][name]) << name;
+  }
 }
 
 TEST_F(MeasureTest, ARunThatEndsBeforeItsTraceSaysSo) {

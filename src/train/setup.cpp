@@ -236,11 +236,15 @@ int64_t BatchSteps(const Job& job, int64_t samples, int64_t row_steps) {
 void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& needed, int64_t row_steps,
                      const std::vector<int64_t>& longest) {
   const int64_t batch_size = std::min(needed.job.train.batch_size, needed.samples);
-  // Scores deal rows out as training does, group after group in one memory: so a loss that is scored again is the same sum.
+  // Scores deal rows out as training does, group after group in one memory: so a loss that is scored again is the same sum
+  // wherever there are as many rows as a batch has.
   const int abreast = GroupsAbreast(network, batch_size);
   input.groups_abreast = abreast;
-  input.worst_lengths.clear();  // rows are dealt out in turn, so that the first group has the longest
-  for (size_t row = 0; row < longest.size(); row += static_cast<size_t>(abreast)) input.worst_lengths.push_back(longest[row]);
+  input.worst_lengths.clear();
+  input.worst_lengths_beside.clear();
+  for (size_t row = 0; row < longest.size(); ++row) {  // dealt out in turn
+    (row % static_cast<size_t>(abreast) == 0 ? input.worst_lengths : input.worst_lengths_beside).push_back(longest[row]);
+  }
   input.owners = DeclareNeeds(network, {.batch_size = batch_size,
                                         .abreast = needed.training ? abreast : 1,
                                         .shape = needed.shape,
@@ -265,7 +269,9 @@ void DescribeNetwork(PlanInput& input, const Network& network, const NeededFor& 
 }
 
 void KeepGroups(PlanInput& input, int64_t group_rows) {
-  input.worst_lengths.resize(static_cast<size_t>(group_rows));
+  const auto rows = static_cast<size_t>(group_rows);
+  input.worst_lengths.resize(rows);
+  input.worst_lengths_beside.resize(std::min(rows, input.worst_lengths_beside.size()));
   input.fewest_rows = group_rows * input.groups_abreast;
 }
 
@@ -484,6 +490,11 @@ BatchBuffers Engine::batch_buffers(CarriedBy use) const {
 
 int64_t Engine::trained_row_steps() const {
   return step.trained_row_steps() + (beside == nullptr ? 0 : beside->step.trained_row_steps());
+}
+
+void Engine::SetTimelines(Timeline* first, Timeline* second) {
+  step.SetTimeline(first);
+  if (beside != nullptr) beside->step.SetTimeline(second);
 }
 
 void Engine::CheckGuards(const Plan& plan) const {

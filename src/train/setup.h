@@ -103,6 +103,8 @@ struct Engine {
   BatchBuffers batch_buffers(CarriedBy use = CarriedBy::Training) const;
   // Of row groups that have been trained on, those that ran again not counted.
   int64_t trained_row_steps() const;
+  // Of the step, and of the one beside it, which may be the same where they take turns. Null: nothing is measured.
+  void SetTimelines(Timeline* first, Timeline* second);
   // Takes another plan of the same job. What training carries from step to step keeps its place.
   Status Replan(Setup& setup, const Plan& plan);
   // Debug builds: stops when a buffer was written beyond its end.
