@@ -167,7 +167,7 @@ class Resume(unittest.TestCase):
     def test_the_second_signal_leaves_at_once(self):
         # A step of this job takes a good part of a second, and every one is saved.
         text = PLAIN.replace("steps=40&samples=300&min_steps=5", "steps=30000&samples=4&min_steps=30000").replace("valid = 0.1\n", "")
-        job = self.job("slow", text.replace("batch_size = 32", "batch_size = 1"))
+        job = self.job("slow", text.replace("batch_size = 32", "batch_size = 1").replace("units = 12", "units = 96"))
         run = self.path("slow_run")
         process = self.running(job, "--out", run, "--memory", "1GB", "--threads", "1", "--save-every", "1")
         try:
