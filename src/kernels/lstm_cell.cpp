@@ -2,11 +2,11 @@
 #define HWY_TARGET_INCLUDE "kernels/lstm_cell.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "kernels/cell_units-inl.h"
 #include "kernels/cells.h"
+#include "kernels/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plimsoll {
@@ -16,8 +16,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Columns of a panel: i, f, g, o, each of all its units.
 constexpr int64_t kGates = 4;
 
-constexpr int64_t kRowsAhead = 32;   // a replay is the first to read the Tape again, from far away: fetched so much earlier
-constexpr int64_t kLineFloats = 16;  // of a line of the cache
+constexpr int64_t kRowsAhead = 32;  // a replay is the first to read the Tape again, from far away: fetched so much earlier
 
 template <class Outer, class Gate>
 void LstmForwardBy(Outer outer, Gate gate, const CellPanel& panel, float* HWY_RESTRICT gates, float* HWY_RESTRICT c,
@@ -57,7 +56,7 @@ void LstmReplayBy(Outer outer, const CellPanel& panel, float* HWY_RESTRICT c, co
   ForUnits(n, panel.units, [&](auto d, int64_t row, int64_t u) {
     const float* own = gates + row * kGates * apart + u;
     const int64_t at = row * stride + u;
-    for (int64_t line = 0; line < kGates * apart; line += kLineFloats) hwy::Prefetch(own + kRowsAhead * kGates * apart + line);
+    Prefetch(own + kRowsAhead * kGates * apart, kGates * apart);
     const auto cell = CellOf(d, own, apart, c_before + at);
     hn::StoreU(cell, d, c + at);
     hn::StoreU(hn::Mul(hn::LoadU(d, own + 3 * apart), outer(d, cell)), d, h + at);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/pointwise.h"
+#include "kernels/prefetch.h"
 
 namespace plimsoll {
 namespace {
@@ -305,6 +306,8 @@ void recurrent_block_forward(const ForwardBuffers& at, RecurrentWeights weights,
         ForTiles(active, [&](int64_t row, int64_t n) {
           row += share.begin;
           const int64_t to = block.first[step] + row, unit = row * stride + frame.Unit(panel);
+          // What the next panel's tile adds to is far away by now.
+          if (panel + 1 < mine.panels.end) Prefetch(at.gates + frame.Gates(panel + 1, to), n * frame.columns);
           Recur(frame, at.gates, fed + row * h_stride, weights.state, shape.of_state(), tiles.recur, panel, to, n);
           CellForward(frame, at, at.gates + frame.Gates(panel, to), shown, h_before, fed, unit, panel, n);
         });
