@@ -92,11 +92,41 @@ void Batch::ForgetState() {
 }
 
 Result<RowGroup> Batch::Read(int64_t group) {
+  RowGroup read;
+  PLIMSOLL_RETURN_IF_ERROR(Read(group, {&read, 1}));
+  return read;
+}
+
+Status Batch::Read(int64_t first, std::span<RowGroup> groups) {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const Result<RowGroup> rows = ReadAllButInputs(first + static_cast<int64_t>(i));
+    if (!rows.ok()) return rows.status();
+    groups[i] = rows.value();
+  }
+  // Lines that the one core writes and the other reads are slow to write again.
+  constexpr int64_t kTeamsBytes = kRowBufferBytes / kTeams;
+  if (groups.size() == kTeams && samples_->many_readers() && samples_->shape().width * 4 <= kTeamsBytes) {
+    std::array<Status, kTeams> done;
+    pool_->RunTeams([&](int team, ThreadPool& threads) {
+      const auto number = static_cast<size_t>(team);
+      const Way way{buffers_.row + team * kTeamsBytes, kTeamsBytes};
+      done[number] = ReadInputs(groups[number], BuffersOf(first + team), way, threads);
+    });
+    for (const Status& status : done) PLIMSOLL_RETURN_IF_ERROR(status);
+    return Status::Ok();
+  }
+  for (const RowGroup& group : groups) {
+    PLIMSOLL_RETURN_IF_ERROR(ReadInputs(group, BuffersOf(first++), {buffers_.row, kRowBufferBytes}, *pool_));
+  }
+  return Status::Ok();
+}
+
+Result<RowGroup> Batch::ReadAllButInputs(int64_t number) {
   const SampleShape& shape = samples_->shape();
   RowGroup rows;
-  const int64_t stretch = group / buffers_.abreast * stretch_rows(), place = group % buffers_.abreast;
-  const auto rows_of = [&](int64_t number, int64_t count) {  // every `abreast`-th
-    return (std::min(stretch_rows(), count - stretch) - number + buffers_.abreast - 1) / buffers_.abreast;
+  const int64_t stretch = number / buffers_.abreast * stretch_rows(), place = number % buffers_.abreast;
+  const auto rows_of = [&](int64_t of, int64_t count) {  // every `abreast`-th
+    return (std::min(stretch_rows(), count - stretch) - of + buffers_.abreast - 1) / buffers_.abreast;
   };
   const auto first_in = [&](int64_t count) {  // of a batch of so many rows
     int64_t row = stretch;
@@ -104,7 +134,7 @@ Result<RowGroup> Batch::Read(int64_t group) {
     return row;
   };
   const int64_t first = first_in(count_);
-  const GroupBuffers& to = buffers_.groups[static_cast<size_t>(place)];
+  const GroupBuffers& to = BuffersOf(number);
   rows.rows = rows_of(place, count_);
   rows.samples = buffers_.samples + first;
   rows.lengths = buffers_.lengths + first;
@@ -113,7 +143,6 @@ Result<RowGroup> Batch::Read(int64_t group) {
   rows.features = shape.ids ? nullptr : static_cast<const float*>(to.inputs);
   rows.target_lengths = shape.longest_target > 0 ? to.target_lengths : nullptr;
   rows.longest_target = shape.longest_target;
-  PLIMSOLL_RETURN_IF_ERROR(ReadInputs(rows, to));
   for (size_t output = 0; output < shape.outputs(); ++output) {
     const bool classes = shape.Target(output).are_classes;
     const void* buffer = to.targets[output];
@@ -139,19 +168,17 @@ Result<RowGroup> Batch::Read(int64_t group) {
   return rows;
 }
 
-Status Batch::ReadInputs(const RowGroup& group, const GroupBuffers& to) {
+Status Batch::ReadInputs(const RowGroup& group, const GroupBuffers& to, Way way, ThreadPool& threads) {
   const int64_t bytes = samples_->shape().width * 4;
-  const int parts =
-      samples_->many_readers() ? static_cast<int>(std::clamp<int64_t>(kRowBufferBytes / bytes, 1, pool_->size())) : 1;
-  const int64_t own = kRowBufferBytes / parts / bytes * bytes;  // of the row buffer: whole steps, so that values are aligned
+  const int parts = samples_->many_readers() ? static_cast<int>(std::clamp<int64_t>(way.bytes / bytes, 1, threads.size())) : 1;
+  const int64_t own = way.bytes / parts / bytes * bytes;  // of the row buffer: whole steps, so that values are aligned
   std::atomic<bool> failed = false;
-  pool_->Run([&](int part) {
+  threads.Run([&](int part) {
     if (part >= parts) return;
-    const Way way{buffers_.row + part * own, own};
-    if (!ReadInputRows(group, to, RowsOf(group, part, parts), way).ok()) failed = true;
+    if (!ReadInputRows(group, to, RowsOf(group, part, parts), {way.buffer + part * own, own}).ok()) failed = true;
   });
   // The sample that is named does not depend on the number of threads.
-  return failed ? ReadInputRows(group, to, {0, group.rows}, {buffers_.row, kRowBufferBytes}) : Status::Ok();
+  return failed ? ReadInputRows(group, to, {0, group.rows}, way) : Status::Ok();
 }
 
 Status Batch::ReadInputRows(const RowGroup& group, const GroupBuffers& to, Share rows, Way way) {

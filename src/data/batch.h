@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/threads.h"
 #include "data/row_group.h"
@@ -77,13 +78,17 @@ class Batch {
   void ForgetState();
   int64_t groups() const;
   BatchItems items() const { return {.rows = count_, .row_steps = row_steps_}; }
-  // Reads a group into its buffers; what was read there before is overwritten. Those that run side by side follow each other.
+  // Reads a group into its buffers; what was read there before is overwritten.
   Result<RowGroup> Read(int64_t group);
+  // The same for those that run side by side, which follow each other: each is read by the threads that will run it.
+  Status Read(int64_t first, std::span<RowGroup> groups);
 
  private:
   int64_t stretch_rows() const { return group_rows_ * buffers_.abreast; }
   void DealOut();
-  Status ReadInputs(const RowGroup& group, const GroupBuffers& to);
+  const GroupBuffers& BuffersOf(int64_t group) const { return buffers_.groups[static_cast<size_t>(group % buffers_.abreast)]; }
+  Result<RowGroup> ReadAllButInputs(int64_t number);
+  Status ReadInputs(const RowGroup& group, const GroupBuffers& to, Way way, ThreadPool& threads);
   Status ReadInputRows(const RowGroup& group, const GroupBuffers& to, Share rows, Way way);
   Status ReadTargets(size_t output, const RowGroup& group, const GroupBuffers& to);
   Samples* samples_;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <thread>
 #include <vector>
 
 namespace plimsoll {
@@ -21,11 +23,14 @@ class NumberedSamples final : public Samples {
     return static_cast<float>(sample * 1000 + step) + static_cast<float>(place % 64) / 64.0f;
   }
   void FailAt(std::vector<int64_t> samples) { bad_ = std::move(samples); }
+  void LetOneRead() { many_readers_ = false; }
 
   const SampleShape& shape() const override { return shape_; }
   int64_t count() const override { return count_; }
   int64_t length(int64_t sample) const override { return sample % 37 + 1; }
+  bool many_readers() const override { return many_readers_; }
   Status ReadInputs(int64_t sample, int64_t first, int64_t steps, void* out) override {
+    EXPECT_TRUE(many_readers_ || std::this_thread::get_id() == maker_);
     if (std::find(bad_.begin(), bad_.end(), sample) != bad_.end()) return Status::Data(fmt::format("sample {}", sample));
     auto* values = static_cast<float*>(out);
     for (int64_t step = first; step < first + steps; ++step) {
@@ -50,14 +55,16 @@ class NumberedSamples final : public Samples {
   SampleShape shape_;
   int64_t count_;
   std::vector<int64_t> bad_;
+  bool many_readers_ = true;
+  std::thread::id maker_ = std::this_thread::get_id();
 };
 
 constexpr int64_t kRows = 40;
 
-// The buffers of a batch of kRows samples in one group.
+// The buffers of a batch of so many samples in one group.
 struct Memory {
-  explicit Memory(int64_t width)
-      : samples(kRows), lengths(kRows), inputs(kRows * 37 * width), targets(kRows), row(kRowBufferBytes) {
+  explicit Memory(int64_t width, int64_t rows = kRows)
+      : samples(rows), lengths(rows), inputs(rows * 37 * width), targets(rows), row(kRowBufferBytes) {
     buffers.samples = samples.data();
     buffers.lengths = lengths.data();
     buffers.groups[0].inputs = inputs.data();
@@ -78,6 +85,21 @@ std::vector<int64_t> Numbers() {
   return numbers;
 }
 
+// Values of the group that are not where the packed layout has them. row_steps: how many there are of each row's.
+int64_t WrongValues(const RowGroup& group, int64_t width, bool reversed, int64_t& row_steps) {
+  int64_t wrong = 0;
+  row_steps = 0;
+  for (int64_t step = 0; step < group.steps; ++step) {
+    for (int64_t row = 0; row < group.rows && group.lengths[row] > step; ++row, ++row_steps) {
+      const int64_t sample = group.samples[row], from = reversed ? group.lengths[row] - 1 - step : step;
+      for (int64_t i = 0; i < width; ++i) {
+        wrong += group.features[row_steps * width + i] != NumberedSamples::Value(sample, from, i);
+      }
+    }
+  }
+  return wrong;
+}
+
 // Every value of every row-step is where the packed layout has it, with any number of threads; also where the row buffer holds
 // no step for each of them (20,000 bytes a step).
 TEST(Batch, DealsEveryStepToItsPlaceWithAnyNumberOfThreads) {
@@ -91,18 +113,10 @@ TEST(Batch, DealsEveryStepToItsPlaceWithAnyNumberOfThreads) {
         batch.Start(Numbers().data(), kRows);
         const Result<RowGroup> read = batch.Read(0);
         ASSERT_TRUE(read.ok()) << read.status().message();
-        const RowGroup& group = read.value();
-        int64_t place = 0, wrong = 0;
-        for (int64_t step = 0; step < group.steps; ++step) {
-          for (int64_t row = 0; row < group.rows && group.lengths[row] > step; ++row, ++place) {
-            const int64_t sample = group.samples[row], from = reversed ? group.lengths[row] - 1 - step : step;
-            for (int64_t i = 0; i < width; ++i) {
-              wrong += group.features[place * width + i] != NumberedSamples::Value(sample, from, i);
-            }
-          }
-        }
-        EXPECT_EQ(wrong, 0) << width << " values a step, " << threads << " threads, reversed " << reversed;
-        EXPECT_EQ(place, batch.items().row_steps);
+        int64_t row_steps = 0;
+        EXPECT_EQ(WrongValues(read.value(), width, reversed, row_steps), 0)
+            << width << " values a step, " << threads << " threads, reversed " << reversed;
+        EXPECT_EQ(row_steps, batch.items().row_steps);
       }
     }
   }
@@ -151,6 +165,42 @@ TEST(Batch, GroupsSideBySideGetRowsInTurn) {
   EXPECT_EQ(batch.Read(1)->rows, 1);
   batch.Start(two, 1);
   EXPECT_EQ(batch.groups(), 1);
+}
+
+// Two groups at once, each by its own threads where these make two teams; also where half of the row buffer holds no step
+// (40,000 bytes a step), or the samples have one reader.
+TEST(Batch, GroupsSideBySideAreReadTogether) {
+  constexpr int64_t kCount = 12;
+  const auto read_both = [](NumberedSamples& samples, int64_t width, int threads) {
+    Memory memory(width, kCount), beside(width, kCount);
+    memory.buffers.abreast = 2;
+    memory.buffers.groups[1] = beside.buffers.groups[0];
+    ThreadPool pool(threads);
+    Batch batch(&samples, memory.buffers, kCount, /*reversed=*/false, pool);
+    batch.Start(Numbers().data(), kCount);
+    std::vector<RowGroup> groups(2);
+    const Status read = batch.Read(0, groups);
+    if (!read.ok()) return read.message();
+    int64_t row_steps = 0, all = 0;
+    for (const RowGroup& group : groups) {
+      EXPECT_EQ(group.rows, kCount / 2);
+      EXPECT_EQ(WrongValues(group, width, /*reversed=*/false, row_steps), 0);
+      all += row_steps;
+    }
+    EXPECT_EQ(all, batch.items().row_steps);
+    return std::string();
+  };
+  for (const int threads : {1, 2, 3, 4, 8}) {
+    for (const int64_t width : {1, 64, 5000, 10000}) {
+      NumberedSamples samples(100, width);
+      EXPECT_EQ(read_both(samples, width, threads), "") << threads << " threads, " << width << " values a step";
+      samples.LetOneRead();
+      EXPECT_EQ(read_both(samples, width, threads), "") << threads << " threads, one reader";
+    }
+    NumberedSamples samples(100, 2);
+    samples.FailAt({7, 35, 70});  // the longest goes to the first group, the next to the second
+    EXPECT_EQ(read_both(samples, 2, threads), "sample 35") << threads << " threads";
+  }
 }
 
 // A batch may be smaller than those before: its rows go on where the first rows of the whole one have ended.

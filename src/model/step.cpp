@@ -395,14 +395,14 @@ Status Step::RestoreState(const RowGroup& group, int64_t slot, int64_t next_bloc
   return Status::Ok();
 }
 
-void Step::ZeroGradients() {
+void Step::ZeroGradients(ThreadPool& threads) {
   for (int number = 0; number < network_.layers(); ++number) {
     const OwnerMemory& memory = memory_.layer(number);
     for (const int key : {kGradient, kTouched, kSums}) {
       if (!memory.Has(key)) continue;
       char* bytes = memory.Bytes(key);
-      run_.pool->Run([&](int part) {
-        const Share share = ShareOf(memory.bytes(key), part, run_.pool->size(), 4096);
+      threads.Run([&](int part) {
+        const Share share = ShareOf(memory.bytes(key), part, threads.size(), 4096);
         std::memset(bytes + share.begin, 0, static_cast<size_t>(share.end - share.begin));
       });
     }

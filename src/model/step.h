@@ -46,8 +46,8 @@ class Step {
   Step(const Network& network, NetworkMemory& memory, ThreadPool& pool, uint64_t dropout_seed);
 
   void SetUpdate(uint64_t update) { run_.update = update; }  // for dropout masks
-  // Before the first group of an update, and behind its last.
-  void ZeroGradients();
+  // Before the first group of an update, and behind its last. threads: which do it, best those that will write them.
+  void ZeroGradients(ThreadPool& threads);
   void FinishGradients();
   // Those of the groups that ran beside this step's.
   void AddGradients(const NetworkMemory& beside);

@@ -23,12 +23,15 @@ bool Meet(const PlannedBuffer& a, const PlannedBuffer& b) {
 
 int64_t PlaceBuffers(std::vector<PlannedBuffer>& buffers, const PlacementRules& rules) {
   // Largest first; each goes to the lowest gap between the buffers it meets. What is carried from step to step comes before
-  // all else: it meets everything, so nothing is lost, and it has the same place in every plan of a job.
+  // all else: it meets everything, so nothing is lost, and it has the same place in every plan of a job. The second of two row
+  // groups comes last: a core fetches what lies behind the lines that it reads, and should not find the other's there.
   std::vector<size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto carried = [&](size_t index) { return buffers[index].life == Life::Param || buffers[index].life == Life::Moment; };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return carried(a) != carried(b) ? carried(a) : buffers[a].bytes > buffers[b].bytes;
+    if (carried(a) != carried(b)) return carried(a);
+    if (buffers[a].beside != buffers[b].beside) return buffers[b].beside;
+    return buffers[a].bytes > buffers[b].bytes;
   });
   const auto extent = [&](const PlannedBuffer& buffer) { return RoundUp(buffer.bytes + rules.guard_bytes, rules.align); };
 

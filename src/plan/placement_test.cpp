@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/random.h"
@@ -75,6 +76,29 @@ TEST(Placement, RowGroupsSideBySideNeverShareAByteWhileTheyRun) {
   EXPECT_EQ(PlaceBuffers(buffers, {}), 256 + 128);
   buffers[1].beside = false;
   EXPECT_EQ(PlaceBuffers(buffers, {}), 256);
+}
+
+// Where all are in use at once: what is carried, the first group, the second.
+TEST(Placement, TheSecondRowGroupLiesBehindTheFirst) {
+  RandomSequence random(9, 0);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<PlannedBuffer> buffers = RandomBuffers(random, 40, /*beside=*/true);
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      buffers[i].first = 0;
+      buffers[i].last = 6;
+      if (i < 4) buffers[i].life = Life::Param;
+    }
+    PlaceBuffers(buffers, {});
+    int64_t carried_end = 0, first_end = 0;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      int64_t& end = i < 4 ? carried_end : first_end;
+      if (i < 4 || !buffers[i].beside) end = std::max(end, buffers[i].offset + buffers[i].bytes);
+    }
+    for (size_t i = 4; i < buffers.size(); ++i) {
+      if (buffers[i].bytes == 0) continue;
+      EXPECT_GE(buffers[i].offset, buffers[i].beside ? first_end : carried_end) << "round " << round;
+    }
+  }
 }
 
 TEST(Placement, AClashIsNoticedByTheCheck) {  // negative control of the test above

@@ -31,16 +31,20 @@ Status BatchGradient::Run(const int64_t* numbers, int64_t count, int64_t step_in
   }
   {
     const Timed timed(timeline, Piece::Zero);
-    for (int64_t group = 0; group < abreast; ++group) {
+    ForGroups(static_cast<size_t>(abreast), [&](size_t group, ThreadPool& threads) {
       step_of(group).SetUpdate(update);
-      step_of(group).ZeroGradients();
-    }
+      step_of(group).ZeroGradients(threads);
+    });
   }
   std::array<StepSums, kMostAbreast> own;
+  std::array<RowGroup, kMostAbreast> rows;
   for (int64_t first = 0; first < batch_.groups(); first += abreast) {
-    Reading reading;
-    PLIMSOLL_RETURN_IF_ERROR(Read(first, reading));
-    PLIMSOLL_RETURN_IF_ERROR(Train(reading, own));
+    const std::span groups = std::span(rows).first(static_cast<size_t>(std::min(abreast, batch_.groups() - first)));
+    {
+      const Timed timed(timeline, Piece::Read, first);
+      PLIMSOLL_RETURN_IF_ERROR(batch_.Read(first, groups));
+    }
+    PLIMSOLL_RETURN_IF_ERROR(Train(groups, own));
   }
   if (engine_.beside != nullptr) engine_.step.AddGradients(engine_.beside->memory);
   engine_.step.FinishGradients();
@@ -48,33 +52,22 @@ Status BatchGradient::Run(const int64_t* numbers, int64_t count, int64_t step_in
   return Status::Ok();
 }
 
-Status BatchGradient::Read(int64_t first, Reading& reading) {
-  const Timed timed(engine_.step.timeline(), Piece::Read, first);
-  reading.count = std::min(setup_.plan.groups_abreast, batch_.groups() - first);
-  for (int64_t group = 0; group < reading.count; ++group) {
-    Result<RowGroup> rows = batch_.Read(first + group);
-    if (!rows.ok()) return rows.status();
-    reading.groups[static_cast<size_t>(group)] = rows.value();
-  }
+Status BatchGradient::Train(std::span<const RowGroup> groups, std::array<StepSums, kMostAbreast>& sums) {
+  std::array<Status, kMostAbreast> done;
+  ForGroups(groups.size(), [&](size_t number, ThreadPool& threads) {
+    const RowGroup& rows = groups[number];
+    schedules_[number].Start(BlocksOf(rows.steps));
+    done[number] = step_of(number).TrainGroup(rows, schedules_[number], batch_.items(), sums[number], threads);
+  });
+  for (const Status& status : done) PLIMSOLL_RETURN_IF_ERROR(status);
   return Status::Ok();
 }
 
-Status BatchGradient::Train(const Reading& reading, std::array<StepSums, kMostAbreast>& sums) {
-  std::array<Status, kMostAbreast> done;
-  const auto train = [&](int64_t group, ThreadPool& threads) {
-    if (group >= reading.count) return;
-    const auto number = static_cast<size_t>(group);
-    const RowGroup& rows = reading.groups[number];
-    schedules_[number].Start(BlocksOf(rows.steps));
-    done[number] = step_of(group).TrainGroup(rows, schedules_[number], batch_.items(), sums[number], threads);
-  };
-  if (reading.count == 1) {  // also where a last group has none beside it
-    train(0, *setup_.pool);
-  } else {
-    setup_.pool->RunTeams(train);
-  }
-  for (const Status& status : done) PLIMSOLL_RETURN_IF_ERROR(status);
-  return Status::Ok();
+// function(group, threads) for each of those that run side by side; a last one that has none beside it gets all threads.
+template <typename Function>
+void BatchGradient::ForGroups(size_t groups, const Function& function) {
+  if (groups == 1) return function(0, *setup_.pool);
+  setup_.pool->RunTeams([&](int team, ThreadPool& threads) { function(static_cast<size_t>(team), threads); });
 }
 
 }  // namespace plimsoll

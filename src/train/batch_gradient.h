@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "data/batch.h"
 #include "model/step.h"
@@ -27,13 +28,10 @@ class BatchGradient {
   void Rebind();
 
  private:
-  struct Reading {  // of the groups that run side by side
-    std::array<RowGroup, kMostAbreast> groups;
-    int64_t count = 0;
-  };
-  Status Read(int64_t first, Reading& reading);
-  Status Train(const Reading& reading, std::array<StepSums, kMostAbreast>& sums);
-  Step& step_of(int64_t group) { return group == 0 ? engine_.step : engine_.beside->step; }
+  Status Train(std::span<const RowGroup> groups, std::array<StepSums, kMostAbreast>& sums);
+  template <typename Function>
+  void ForGroups(size_t groups, const Function& function);
+  Step& step_of(size_t group) { return group == 0 ? engine_.step : engine_.beside->step; }
 
   Setup& setup_;
   Engine& engine_;

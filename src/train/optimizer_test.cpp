@@ -174,7 +174,7 @@ TEST(Optimizer, WeightDecayLeavesBiasesAlone) {
   ASSERT_TRUE(engine.ok());
   Update update(*setup, **engine);
   ASSERT_TRUE(update.Start().ok());
-  (*engine)->step.ZeroGradients();
+  (*engine)->step.ZeroGradients(*setup->pool);
   const Tensors before = Gather(*setup, **engine, kWeights);
   ASSERT_TRUE(update.Apply().ok());
   const Tensors after = Gather(*setup, **engine, kWeights);
